@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_advance.h"
 
-enum {                        /* microseconds */
-       NO_TRAIN = 20000,      /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
-       SAMPLE = 100000,       /* between two trains that are watched, when the last one was a proof */
-       OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
-       LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
-       APART = 150000,        /* at least, between two repeats that a server's timer makes */
-       SPEAKS_AFTER = 300000, /* at least, from a train to the word of its client that counts */
-       NO_PROOF = 2000000,    /* at least, before trains are stopped */
+enum {                      /* microseconds */
+       NO_TRAIN = 20000,    /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
+       SAMPLE = 100000,     /* between two trains that are watched, when the last one was a proof */
+       OLD = 10000000,      /* then a train that was neither acknowledged nor sent again gives its place */
+       LONG_AGO = 60000000, /* then a connection that stood still is no evidence any more */
+       APART = 150000,      /* at least, between two repeats that a server's timer makes */
+       NO_PROOF = 2000000,  /* at least, before there is a doubt */
        WAIT_FIRST = 60000000
 };
 
@@ -33,7 +32,7 @@ void pk_advance_forget(struct pk_advance *a) {
 void pk_advance_begin(struct pk_advance *a) {
     pk_advance_forget(a);
     a->state = PK_TRIED;
-    a->wait = a->still_at = 0;
+    a->wait = a->doubted_at = 0;
     a->failed = 0;
 }
 
@@ -62,9 +61,16 @@ unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t 
     return n;
 }
 
-static bool enough(const struct pk_advance *a, uint64_t now) {
-    unsigned flows, n = pk_advance_still(a, &flows, now);
-    return n >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL);
+/* What proofs have shown may not be so any more.  several: connections stand still, and not one alone. */
+static void advance_doubt(struct pk_advance *a, bool several, uint64_t now) {
+    if (several && a->doubted_at && now < a->doubted_at + LONG_AGO) {
+        advance_stop(a, now);
+        return;
+    }
+    pk_advance_forget(a);
+    if (several) a->doubted_at = now;
+    a->state = PK_TRIED;
+    a->failed = 0;
 }
 
 bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
@@ -112,10 +118,9 @@ bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, 
 }
 
 /* The server does not know that what was in the trial's train came. */
-static bool advance_fails(struct pk_advance *a, uint64_t now) {
+static void advance_fails(struct pk_advance *a, uint64_t now) {
     pk_advance_forget(a);
     if (++a->failed >= PK_TRIALS) advance_stop(a, now);
-    return true;
 }
 
 void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
@@ -123,48 +128,49 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
     else pk_advance_forget(a);
 }
 
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
+enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                                   uint64_t round_trip, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
-    if (!w || (int32_t)(seq - w->end) >= 0) return false;
-    if (a->state == PK_TRIED) return (int32_t)(seq - w->begin) >= 0 && advance_fails(a, now);
-    if (w->again && (int32_t)(seq - w->first) > 0) return false;
-    if (w->again && seq == w->first && now < w->again_at + APART) return false;
+    if (!w || (int32_t)(seq - w->end) >= 0) return PK_TRIAL_GOES_ON;
+    if (a->state == PK_TRIED) {
+        bool failed = (int32_t)(seq + n - w->begin) > 0 || now >= w->at + round_trip + APART;
+        pk_advance_give_up(a, failed, now);
+        return failed ? PK_TRIAL_FAILED : PK_TRIAL_SHOWS_NOTHING;
+    }
+    if (w->again && (int32_t)(seq - w->first) > 0) return PK_TRIAL_GOES_ON;
+    if (w->again && seq == w->first && now < w->again_at + APART) return PK_TRIAL_GOES_ON;
     w->again = seq == w->first ? w->again + 1 : 1;
     w->first = seq;
     w->again_at = now;
-    if (w->again == 2) a->still_at = now;
-    return false;
-}
-
-void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
-    if (a->state != PK_GO || !a->still_at || now < a->proof_at + NO_PROOF || !enough(a, now)) return;
-    for (const struct pk_watched *w = a->watched; w < a->watched + PK_WATCHED; w++) {
-        if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to))
-            continue;
-        advance_stop(a, now);
-        return;
-    }
+    if (w->again < 2 || now < a->proof_at + NO_PROOF) return PK_TRIAL_GOES_ON;
+    unsigned flows, vain = pk_advance_still(a, &flows, now);
+    if (vain >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL)) advance_doubt(a, flows > 1, now);
+    return PK_TRIAL_GOES_ON;
 }
 
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(ack - w->end) < 0) return;
+    if (a->state == PK_TRIED && ack != w->end) {
+        pk_advance_forget(a);
+        return;
+    }
     if (!w->again) {
         a->proofs++;
         a->proof_at = now;
         a->state = PK_GO;
         a->chosen = a->out = false;
         a->failed = a->vain = 0;
-        a->wait = a->still_at = 0;
+        a->wait = 0;
         a->next = now + SAMPLE;
         for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)
             if (other->again) other->again = 1;
     } else if (a->state == PK_GO && now >= a->vain_at + APART) { /* what a pause has kept back comes all at once */
         a->vain_at = now;
         if (++a->vain >= PK_VAIN) {
-            advance_stop(a, now);
+            advance_doubt(a, false, now);
             return;
         }
     }

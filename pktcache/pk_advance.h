@@ -11,34 +11,36 @@
  *               A client's acknowledgement of it, before the server has sent any of it again, is a PROOF: all that was
  *               held against trains is forgotten.
  *               Without a PROOF, each time counts that the server sends the same byte again, from the second on, as
- *               long as the connection stands still.  STOPPED after PK_STILL_FLOWS such times of two flows or more, or
- *               PK_STILL of one, if for 2 s there was no PROOF and a client of one of them is heard (it asks, it begins
- *               a connection).  STOPPED, too, if PK_VAIN times in a row, 0.15 s apart at least, a watched
- *               train was acknowledged only after it had been sent again: connections go on then, a train for each
- *               timer.
+ *               long as the connection stands still.  In doubt after PK_STILL_FLOWS such times of two flows or more, or
+ *               PK_STILL of one, if for 2 s there was no PROOF; and if PK_VAIN times in a row, 0.15 s apart at least, a
+ *               watched train was acknowledged only after it had been sent again: connections go on then, a train for
+ *               each timer.  In doubt: TRIED; or STOPPED, if two flows or more stood still within the last minute, too.
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
- *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
- *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
- *               sends again what was in the train, or nobody answers in time, it goes once more as the packets that
- *               it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
- *               PK_TRIALS such trains in a row.  So it goes, too, when more waits than there is room for; that shows
- *               nothing.
+ *     TRIED     So each session with another child begins, and what is in doubt.  One train of one connection at a
+ *               time, and of no connection a second one after it failed; all else goes as it is.  What is behind that
+ *               train in its flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If
+ *               the server sends again what was in the train, or its timer runs out for what was before it, or nobody
+ *               answers in time, it goes once more as the packets that it stands for, so that what follows TCP sees
+ *               them and the connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when
+ *               more waits than there is room for, when the server sends again what was before it without waiting for
+ *               its timer (that was lost; a client's answer now names the train beside it, which what follows TCP may
+ *               not let pass), and when a client acknowledges what waits (it went by us): that shows nothing.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
  *
  * Why not sooner: on a link that loses a tenth of its packets one small response of 800 or so is sent again four times;
  * but other connections give proofs meanwhile, and it comes at last.  A client that has gone away acknowledges nothing,
- * either; so one must have been heard since.  Connections whose client's packets do not come by the parent (asymmetric
- * routes) are not watched.
+ * either; that is why a doubt is tried, and is not the end: the next client's first train shows how it is.  Connections
+ * whose client's packets do not come by the parent (asymmetric routes) are not watched.
  *
  * How soon: Linux sends again after 0.2, 0.6, 1.4 and 3 s and a round trip each.  Two connections that stand still are
- * enough after 2 s, one after 3 s; the client's next connection or request after that works.
+ * enough after 2 s, one after 3 s; what their servers send again from then on goes as it is, and they go on.
  *
  * A trial shows something only if the device has seen nothing of what is in its train.  What the server sends again may
- * have passed it before we saw the connection: pk_flow.whole says that there is no such thing.
+ * have passed it before we saw the connection, or while we did not go on (pk_side_passed): pk_flow.whole says that
+ * there is no such thing.
  *
  * Times in microseconds.  Nothing allocates.
  */
@@ -56,6 +58,7 @@
 #define PK_VAIN        16u
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
+enum pk_trial_end { PK_TRIAL_GOES_ON, PK_TRIAL_SHOWS_NOTHING, PK_TRIAL_FAILED };
 
 struct pk_watched {
     bool            used;
@@ -70,9 +73,9 @@ struct pk_advance {
     struct pk_watched     watched[PK_WATCHED];
     unsigned              used;
     enum pk_advance_state state;
-    uint64_t              still_at;                 /* one began to stand still, since the last proof; 0: none */
     uint64_t              proof_at, vain_at;        /* vain_at: of `vain` */
     uint64_t              next;                     /* no train is watched before */
+    uint64_t              doubted_at;               /* the last time; 0: never */
     uint64_t              wait, until;              /* STOPPED */
     bool                  chosen, out;              /* TRIED: there is a connection for it; its train has gone */
     struct pk_tuple       trial;
@@ -96,10 +99,12 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
 /* A train of the flow went; its first sequence number, and the one behind it. */
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
-/* The server sent something again.  Whether the trial's train is to go now as the packets that it stands for. */
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
-/* A client begins a connection, or asks; tuple: from the server. */
-void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
+/*
+ * The server sent n bytes again; round_trip: between the two ends of the pair.  What has become of this flow's trial by
+ * that; when it is over its train is to go now as the packets that it stands for.
+ */
+enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                                   uint64_t round_trip, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now);
 /* How often servers have sent again in vain, beyond once each, to how many connections that stand still now. */

@@ -2,8 +2,8 @@
 #include "pk_parent.h"
 
 #include "pk_advance.h"
+#include "pk_again.h"
 #include "pk_bytes.h"
-#include "pk_follow.h"
 #include "pk_judge.h"
 #include "pk_liveness.h"
 #include "pk_memory.h"
@@ -26,7 +26,6 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum { TOLD_AGAIN = 64 };  /* parts of a piece that is sent again, at most */
 enum { ASYMMETRIC = 64 };  /* pieces of servers without one of a client: these do not come by here */
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
@@ -46,12 +45,10 @@ typedef struct pk_parent {
     pk_train_queue_t *queue;
     pk_replay_t *replay;
     pk_trial_t *trial; /* of advance */
-    pk_told_t *blocks; /* which bytes belong to new ones, as the child was told */
-    uint64_t flows;    /* connections of which it was told something */
+    pk_again_t *again;
     struct pk_judge judge;
-    struct pk_parts again; /* what is told again */
-    size_t room;           /* bytes of what is sealed, so that the datagram fits the link */
-    uint32_t more;         /* bytes of IP and UDP headers of a datagram */
+    size_t room;   /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t more; /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
     unsigned unasked;          /* pieces of servers since the last packet of a client */
@@ -84,7 +81,7 @@ static void parent_free(pk_side_t *s) {
     pk_train_queue_free(&p->queue);
     pk_replay_free(&p->replay);
     pk_trial_free(&p->trial);
-    pk_told_free(&p->blocks);
+    pk_again_free(&p->again);
     pk_blocks_free(&p->judge.cutter.blocks);
     free(p);
 }
@@ -288,45 +285,6 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
-/* ---- what is told of blocks ------------------------------------------------------------------------------------ */
-
-/* Remembers which bytes of a piece belong to blocks that the child gathers. */
-static void remember_kept(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
-    const struct pk_parts *parts = &p->judge.parts;
-
-    if (!p->judge.spans.n) return;
-    for (uint32_t i = 0; i < parts->n; i++) {
-        const struct pk_part *part = parts->part + i;
-        struct pk_told_part told = { k->seq + part->at, k->seq + part->at + part->n, part->place, part->ends };
-        if (part->kind != PK_PART_KEPT || !part->n) continue;
-        if (!f->told.id) f->told = (struct pk_told_flow){ .id = ++p->flows, .passed = k->seq };
-        pk_told_add(p->blocks, &f->told, &told);
-    }
-    if (f->told.id) pk_told_pass(p->blocks, &f->told, k->next);
-}
-
-/*
- * The server sends n bytes again: maybe what told of their blocks was lost together with them, and so the child is told
- * once more.
- */
-static void tell_again(pk_parent_t *p, struct pk_follow *f, const struct pk_head *h, uint32_t n, uint64_t now) {
-    uint32_t seq = pk_head_seq(h), from = TOLD_AGAIN;
-    struct pk_parts *parts = &p->again;
-    struct pk_told_part told;
-
-    if (!f->told.id || obstacle(p)) return;
-    for (uint64_t at = f->told.last; from && pk_told_next(p->blocks, &f->told, &at, seq, n, &told);)
-        parts->part[--from] = (struct pk_part){ .kind = PK_PART_KEPT,
-                                                .at = told.from - seq,
-                                                .n = told.to - told.from,
-                                                .place = told.place,
-                                                .ends = told.ends };
-    if (from == TOLD_AGAIN) return;
-    parts->n = TOLD_AGAIN - from;
-    memmove(parts->part, parts->part + from, parts->n * sizeof *parts->part);
-    pk_train_queue_gather(p->queue, &f->flow, h, parts, 0, n, now);
-}
-
 /*
  * Whether what is known, and what is small, may go in trains; if not, it goes as it is, and what is new is stored all
  * the same.  Where clients do not come by here there is nothing to be tried.
@@ -344,8 +302,9 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;
 
-    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, now)) {
-        f->flow.tried = true;
+    enum pk_trial_end trial = pk_advance_again(&p->advance, &f->flow.tuple, seq, n, p->liveness.round_trip, now);
+    if (trial != PK_TRIAL_GOES_ON) {
+        f->flow.tried = trial == PK_TRIAL_FAILED;
         unload(p, pk_trial_train(p->trial));
         return false;
     }
@@ -355,37 +314,34 @@ static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32
     return instead;
 }
 
+/* It may be that what told of its blocks was lost together with it. */
+static void tell_again(pk_parent_t *p, struct pk_follow *f, const struct pk_head *h, uint32_t n, uint64_t now) {
+    if (!obstacle(p)) pk_again_tell(p->again, f, h, n, now);
+}
+
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
                      uint64_t now);
 
 /*
  * A piece of which only the end is new, as servers send again what was lost together with more.  Its beginning goes as
- * it is, and the rest as if it had come alone: with headers of its own, before it in the piece.
+ * it is, and the rest as if it had come alone.
  */
 static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, uint64_t now) {
-    uint32_t old = f->flow.next - k->seq, n = k->payload - old;
-    uint8_t head[PK_OUT_ROOM], *rest = (uint8_t *)piece + sizeof(struct virtio_net_hdr) + k->headers + old;
-    uint8_t flags = k->flags & (PK_PSH | PK_FIN);
-    struct pk_packet again = *k, fresh;
+    uint32_t old = f->flow.next - k->seq, segments = (old + k->segment - 1) / k->segment;
+    struct pk_packet fresh;
     struct pk_head h;
+    size_t bytes;
 
     pk_head_of(&h, k);
-    again.segments = (old + k->segment - 1) / k->segment;
-    pk_flow_count(&f->flow, again.segments, old, k->headers);
-    p->side.counters.again += again.segments;
+    pk_flow_count(&f->flow, segments, old, k->headers);
+    p->side.counters.again += segments;
     sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
     tell_again(p, f, &h, old, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
-    pk_head_advance(&h, old, again.segments);
-    size_t room = pk_head_write(&h, n, k->segment, flags, head);
-    memcpy(rest - room, head, room);
-    if (pk_packet_parse(&fresh, rest - room, room + n) == PK_TCP) response(p, f, &fresh, rest - room, room + n, now);
-}
-
-static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
-    return k->payload && k->segments <= PK_SEGMENTS_MAX && pk_flow_behind(&f->flow, k->seq) &&
-           (int32_t)(k->seq + k->payload - f->flow.next) > 0 && !(k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR));
+    pk_head_advance(&h, old, segments);
+    void *rest = pk_again_rest(k, piece, old, &h, k->flags & (PK_PSH | PK_FIN), &bytes);
+    if (pk_packet_parse(&fresh, rest, bytes) == PK_TCP) response(p, f, &fresh, rest, bytes, now);
 }
 
 /* A connection that is no HTTP, and never will be, need not come here any more; until another begins, of its ports. */
@@ -435,14 +391,14 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     uint32_t kept = 0;
     bool small, again = false, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
-    if (is_half_new(f, k)) {
+    if (pk_again_is_half(f, k)) {
         half_new(p, f, k, piece, now);
         return;
     }
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
     if (k->flags & PK_SYN) {
         pk_replay_forget(p->replay, &f->flow.tuple);
-        f->told.id = 0;
+        pk_again_forget(f);
     }
     if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
@@ -473,7 +429,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     pk_judge_segments(&p->judge, &f->cut, k, keep, verdict, fp);
     bool may = may_train(p, f, pk_judge_known(&p->judge, verdict, k->segments), now);
     pk_judge_trains(&p->judge, k, may, f->flow.both_ways && p->advance.state != PK_GO, verdict);
-    remember_kept(p, f, k);
+    if (p->judge.spans.n) pk_again_kept(p->again, f, k, &p->judge.parts);
     carry(p, f, k, verdict, fp, now);
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
@@ -484,9 +440,8 @@ static void client_speaks(struct pk_flow *f, const struct pk_packet *k) {
     if (k->flags & PK_SYN || (k->payload && f->known && k->ack == f->next)) f->whole = true;
 }
 
-static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
+static void request(struct pk_follow *f, const struct pk_packet *k) {
     client_speaks(&f->flow, k);
-    pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
 
@@ -575,7 +530,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         struct pk_flow *f = pk_flows_find(p->side.flows, &tuple);
         if (f) client_speaks(f, &k);
     }
-    if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
+    if (says && pk_config_serves(p->c, &tuple)) request(parent_flow_of(p, &tuple), &k);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
     if (pk_trial_held(p->trial)) release_held(p, now);
     /* It is a copy: the packet itself has gone on. */
@@ -795,13 +750,22 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
+/* Of what passed nothing is known here; what follows TCP has seen it, and what its clients lack servers send again. */
+static void parent_passed(pk_side_t *s, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
+
+    if (p->advance.out) give_up_trial(p, false, now);
+    pk_advance_forget(&p->advance);
+    for (struct pk_flow *f = NULL; (f = pk_flows_next(s->flows, f));) f->whole = false;
+}
+
 static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     pk_parent_t *p = parent_of(s);
 
     if (p->aside == why) return;
     p->aside = why;
     pk_session_time(p->session, now);
-    pk_advance_forget(&p->advance);
+    parent_passed(s, now);
     parent_tell_aside(p, now);
 }
 
@@ -813,6 +777,7 @@ static const struct pk_side_ops parent_ops = { .free = parent_free,
                                                .due = parent_due,
                                                .tick = parent_tick,
                                                .aside = parent_aside,
+                                               .passed = parent_passed,
                                                .why = parent_why };
 
 pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_session_t *session,
@@ -835,11 +800,11 @@ pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_sessi
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
     p->replay = pk_replay_make();
     p->trial = pk_trial_make();
-    p->blocks = pk_told_make();
+    p->again = pk_again_make(p->queue);
     p->judge = (struct pk_judge){ .c = c, .key = &p->key, .store = store, .counters = &s->counters };
     p->judge.cutter =
         (struct pk_cutter){ .key = &p->key, .store = store, .blocks = pk_blocks_make(), .least = (uint32_t)c->least };
-    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->blocks || !p->judge.cutter.blocks)
+    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->again || !p->judge.cutter.blocks)
         pk_side_free(&s);
     return s;
 }

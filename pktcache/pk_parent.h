@@ -10,8 +10,8 @@
  *     slices of known blocks (pk_cut.h)    in a train, with what else is in the segment, if that is little
  *     has bytes of new blocks              as it is, and the child is told to gather them
  *     may not be kept, and is small        a literal in a train
- *     all else                             as it is: acknowledgements, SYN, RST, what is sent again (the child is told
- *                                          again which of it to gather), what is not TCP
+ *     all else                             as it is: acknowledgements, SYN, RST, what is sent again (pk_again.h), what
+ *                                          is not TCP
  *
  * Order within a flow stays: its train leaves before anything of the flow that goes as it is.  A train waits for at
  * most `hold`; it leaves at once where a response ends.

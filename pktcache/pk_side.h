@@ -20,6 +20,7 @@ typedef struct pk_side pk_side_t;
  *     datagram         a datagram from the peer, and its DSCP and ECN (pk_packet.h); it may be changed
  *     due              when tick wants to be called; UINT64_MAX: not for any time's sake
  *     aside            the daemon takes no packets (daemon/pk_lead.h), or does again: PK_WHY_NOTHING.  The peer is told
+ *     passed           packets that did not come here may have passed since this was said last
  *     why              why packets go as they are; PK_WHY_NOTHING: at work
  *     datagrams_first  what the peer says of a packet was sent before it, and is to be handed over before it
  */
@@ -30,6 +31,7 @@ struct pk_side_ops {
     uint64_t    (*due)(const pk_side_t *s);
     void        (*tick)(pk_side_t *s, uint64_t now);
     void        (*aside)(pk_side_t *s, enum pk_why why, uint64_t now);
+    void        (*passed)(pk_side_t *s, uint64_t now);
     enum pk_why (*why)(const pk_side_t *s);
     bool        datagrams_first;
 };
@@ -56,6 +58,7 @@ static inline void pk_side_datagram(pk_side_t *s, void *datagram, size_t bytes, 
 static inline uint64_t pk_side_due(const pk_side_t *s) { return s->ops->due(s); }
 static inline void pk_side_tick(pk_side_t *s, uint64_t now) { s->ops->tick(s, now); }
 static inline void pk_side_aside(pk_side_t *s, enum pk_why why, uint64_t now) { s->ops->aside(s, why, now); }
+static inline void pk_side_passed(pk_side_t *s, uint64_t now) { s->ops->passed(s, now); }
 static inline enum pk_why pk_side_why(const pk_side_t *s) { return s->ops->why(s); }
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 void pk_bpf_put(struct pk_bpf *b, int code, unsigned to, unsigned from, int off, int32_t value) {
@@ -98,4 +99,9 @@ int pk_bpf_make_map(unsigned type, unsigned key, unsigned value, unsigned entrie
     a.max_entries = entries;
     a.map_flags = flags;
     return bpf(BPF_MAP_CREATE, &a);
+}
+
+void *pk_bpf_share(int map, size_t n) {
+    void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    return at == MAP_FAILED ? NULL : at;
 }

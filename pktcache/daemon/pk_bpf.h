@@ -9,6 +9,7 @@
 #ifndef FAIRGATE_PK_BPF_H
 #define FAIRGATE_PK_BPF_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <linux/bpf.h>
@@ -41,5 +42,7 @@ void pk_bpf_land(struct pk_bpf *b, struct pk_bpf_jumps *j);                     
 /* A descriptor, or -1 and errno.  type: enum bpf_prog_type, enum bpf_map_type. */
 int  pk_bpf_load(const struct pk_bpf *b, unsigned type);
 int  pk_bpf_make_map(unsigned type, unsigned key, unsigned value, unsigned entries, unsigned flags);
+/* The first n bytes of a map's values as our memory, for munmap(); of BPF_F_MMAPABLE.  NULL and errno. */
+void *pk_bpf_share(int map, size_t n);
 
 #endif

@@ -29,8 +29,7 @@ enum {
     MARK = 0x4647, /* tc_index of a packet that came from a daemon's device */
     /* And of one that a daemon wants.  cb[0]: its device, 0: another wants it, too; cb[1]: its; cb[2]: that one's */
     CLAIMED = 0x4648,
-    CLIENTS = 16384, /* whose Ethernet headers are remembered */
-    BYPASSES = 65536 /* connections; a power of two.  One that has the place of another displaces it */
+    CLIENTS = 16384 /* whose Ethernet headers are remembered */
 };
 
 /* What the daemon's threads write and the programs read. */
@@ -48,12 +47,6 @@ struct places {
     _Atomic uint32_t clashes, other;
 };
 
-/* What the daemon's threads write of connections (bypass_tag), and what the programs count of their packets. */
-struct bypass {
-    _Atomic uint64_t tag[BYPASSES]; /* 0: none */
-    _Atomic uint64_t bytes[2];      /* not TLS; TLS */
-};
-
 /* In the order in which they are put; taken away the other way round, so that who claims a packet takes it. */
 enum { AT_TAKE, AT_LINK_OUT, AT_LINK_IN, AT_TUN, HOOKS };
 
@@ -63,9 +56,9 @@ struct pk_hook {
     int program[HOOKS]; /* -1: none there */
     struct lease *lease;
     struct places *places;
-    struct bypass *bypass; /* parent */
-    uint32_t handle;       /* of our filters, by the device's name: a daemon that comes after us replaces them */
-    char name[64];         /* for people */
+    pk_bypass_table_t *bypass; /* parent */
+    uint32_t handle;           /* of our filters, by the device's name: a daemon that comes after us replaces them */
+    char name[64];             /* for people */
     unsigned tun;
     uint32_t clashes; /* as they were told last */
     struct pk_place place;
@@ -79,24 +72,8 @@ enum {
     KEY = -64,      /* an address, as `clients` has it */
     ETHERNET = -80, /* an Ethernet header, and two bytes that are 0 */
     TCP = -96,      /* the first TCP_READ bytes of its header, which has no fewer than 20 */
-    TCP_READ = 16,
-    TCP_FLAGS = 13
+    TCP_READ = 16
 };
-
-/* Of a connection, computed alike by us and by the programs: from its server to its client, as the packet has them. */
-enum { BYPASS_FACTOR = 0x2545f491, BYPASS_SHIFT = 32 };
-/* The lowest bits of a tag: that there is one; and what it is. */
-enum { BYPASS_THERE = 1, BYPASS_TLS = 2 };
-
-static uint64_t bypass_mix(uint64_t hash, const void *word, size_t n) {
-    uint64_t value = 0;
-
-    if (n == 2) value = *(const uint16_t *)word;
-    else if (n == 4) value = *(const uint32_t *)word;
-    else memcpy(&value, word, n);
-    hash = (hash ^ value) * BYPASS_FACTOR;
-    return hash ^ hash >> BYPASS_SHIFT;
-}
 
 #define OF_PACKET(field) ((int)offsetof(struct __sk_buff, field))
 
@@ -235,75 +212,6 @@ static void is_ours(struct writer *w, bool asks, struct pk_bpf_jumps *other) {
     for (unsigned i = 0; i < w->c->ports.n; i++) pk_bpf_if(b, &known, BPF_JEQ, BPF_REG_1, w->c->port[i]);
     pk_bpf_go(b, other);
     pk_bpf_land(b, &known);
-}
-
-/* Register 8 takes another word of a connection, in 1: as bypass_mix. */
-static void write_mix(struct writer *w) {
-    struct pk_bpf *b = &w->b;
-
-    pk_bpf_put(b, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_8, BPF_REG_1, 0, 0);
-    pk_bpf_put(b, BPF_ALU64 | BPF_MUL | BPF_K, BPF_REG_8, 0, 0, BYPASS_FACTOR);
-    pk_bpf_copy(b, BPF_REG_1, BPF_REG_8);
-    pk_bpf_put(b, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, BYPASS_SHIFT);
-    pk_bpf_put(b, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_8, BPF_REG_1, 0, 0);
-}
-
-/* Register 8: the hash of the connection.  9 is its protocol. */
-static void write_hash(struct writer *w, bool asks) {
-    struct pk_bpf *b = &w->b;
-    struct pk_bpf_jumps six = { .n = 0 }, done = { .n = 0 };
-    int server = asks ? 1 : 0; /* the address and the port that are its, of two */
-
-    pk_bpf_set(b, BPF_REG_8, 0);
-    for (int i = 0; i < 2; i++) {
-        pk_bpf_read(b, BPF_H, BPF_REG_1, BPF_REG_10, TCP + 2 * (i ^ server));
-        write_mix(w);
-    }
-    pk_bpf_if(b, &six, BPF_JNE, BPF_REG_9, htons(ETH_P_IP));
-    for (int i = 0; i < 2; i++) {
-        pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_10, HEAD + 12 + 4 * (i ^ server));
-        write_mix(w);
-    }
-    pk_bpf_go(b, &done);
-    pk_bpf_land(b, &six);
-    for (int i = 0; i < 4; i++) {
-        pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_10, HEAD + 8 + 8 * (i ^ 2 * server));
-        write_mix(w);
-    }
-    pk_bpf_land(b, &done);
-}
-
-/* Jumps to `pass` if the daemon need not see this connection's packets; a SYN it does.  Uses 7 and 8. */
-static void is_bypassed(struct writer *w, bool asks, struct pk_bpf_jumps *pass) {
-    struct pk_bpf *b = &w->b;
-    struct pk_bpf_jumps led = { .n = 0 };
-
-    pk_bpf_read(b, BPF_B, BPF_REG_1, BPF_REG_10, TCP + TCP_FLAGS);
-    pk_bpf_put(b, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, PK_SYN);
-    pk_bpf_if(b, &led, BPF_JNE, BPF_REG_1, 0);
-    write_hash(w, asks);
-    pk_bpf_values(b, BPF_REG_7, w->bypass);
-    pk_bpf_copy(b, BPF_REG_1, BPF_REG_8);
-    pk_bpf_put(b, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, BYPASS_SHIFT);
-    pk_bpf_put(b, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, BYPASSES - 1);
-    pk_bpf_put(b, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 3);
-    pk_bpf_copy(b, BPF_REG_2, BPF_REG_7);
-    pk_bpf_put(b, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_2, BPF_REG_1, 0, 0);
-    pk_bpf_read(b, BPF_DW, BPF_REG_3, BPF_REG_2, offsetof(struct bypass, tag));
-    pk_bpf_if(b, &led, BPF_JEQ, BPF_REG_3, 0);
-    pk_bpf_put(b, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_8, BPF_REG_3, 0, 0);
-    pk_bpf_put(b, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_8, 0, 0, 2);
-    pk_bpf_if(b, &led, BPF_JNE, BPF_REG_8, 0);
-    if (!asks) { /* bit 1 says which of the two counters */
-        pk_bpf_put(b, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_3, 0, 0, BYPASS_TLS);
-        pk_bpf_put(b, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_3, 0, 0, 2);
-        pk_bpf_put(b, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_7, BPF_REG_3, 0, 0);
-        pk_bpf_put(b, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_7, 0, 0, offsetof(struct bypass, bytes));
-        pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(len));
-        pk_bpf_put(b, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_7, BPF_REG_1, 0, BPF_ADD);
-    }
-    pk_bpf_go(b, pass);
-    pk_bpf_land(b, &led);
 }
 
 /* Packets for other machines, that a device in promiscuous mode sees, are not ours. */
@@ -454,7 +362,7 @@ static void write_parent_out(struct writer *w) {
     hook_begin(w);
     pass_marked(w, &plain);
     is_ours(w, false, &plain);
-    is_bypassed(w, false, &plain);
+    pk_bypass_write(&w->b, w->bypass, HEAD, TCP, false, &plain);
     leased(w, &plain);
     write_claim(w, true);
     hook_pass(w, &plain);
@@ -479,7 +387,7 @@ static void write_parent_in(struct writer *w) {
     hook_begin(w);
     is_for_us(w, &plain);
     is_ours(w, true, &plain);
-    is_bypassed(w, true, &plain);
+    pk_bypass_write(&w->b, w->bypass, HEAD, TCP, true, &plain);
     leased(w, &plain);
     know_places(w);
     pk_bpf_copy(b, BPF_REG_1, BPF_REG_6);
@@ -669,11 +577,6 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-static void *shared(int map, size_t n) {
-    void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 /* 0, or an errno. */
 static int load_programs(struct pk_hook *h, struct writer *w) {
     static void (*const writes[2][HOOKS])(
@@ -693,10 +596,9 @@ static int hook_open(struct pk_hook *h, struct writer *w) {
     w->lease = pk_bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct lease), 1, BPF_F_MMAPABLE);
     w->places = pk_bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct places), 1, BPF_F_MMAPABLE);
     w->clients = pk_bpf_make_map(BPF_MAP_TYPE_LRU_HASH, 16, 16, CLIENTS, 0);
-    if (h->parent) w->bypass = pk_bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bypass), 1, BPF_F_MMAPABLE);
-    if (h->parent && (w->bypass < 0 || !(h->bypass = shared(w->bypass, sizeof *h->bypass)))) return errno;
-    if (w->lease < 0 || w->places < 0 || w->clients < 0 || !(h->lease = shared(w->lease, sizeof *h->lease)) ||
-        !(h->places = shared(w->places, sizeof *h->places)))
+    if (h->parent && ((w->bypass = pk_bypass_make_map()) < 0 || !(h->bypass = pk_bypass_open(w->bypass)))) return errno;
+    if (w->lease < 0 || w->places < 0 || w->clients < 0 || !(h->lease = pk_bpf_share(w->lease, sizeof *h->lease)) ||
+        !(h->places = pk_bpf_share(w->places, sizeof *h->places)))
         return errno;
     h->places->tun = h->tun;
     int why = load_programs(h, w);
@@ -754,35 +656,22 @@ uint32_t pk_hook_clashes(pk_hook_t *h, unsigned *other) {
 
 void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->places->led, lead); }
 
-static uint64_t bypass_hash(const struct pk_tuple *t) {
-    uint64_t hash = bypass_mix(bypass_mix(0, &t->from_port, 2), &t->to_port, 2);
-    struct in6_addr server;
-
-    memcpy(&server, t->from, sizeof server);
-    if (IN6_IS_ADDR_V4MAPPED(&server)) return bypass_mix(bypass_mix(hash, t->from + 12, 4), t->to + 12, 4);
-    for (int i = 0; i < 32; i += 8) hash = bypass_mix(hash, (i < 16 ? t->from : t->to) + i % 16, 8);
-    return hash;
-}
-
-void pk_hook_bypass(pk_hook_t *h, const struct pk_tuple *t, enum pk_bypass how) {
-    uint64_t hash = bypass_hash(t), tag = hash / 4 * 4 | BYPASS_THERE | (how == PK_BYPASS_TLS ? BYPASS_TLS : 0);
-
+pk_bypass_table_t *pk_hook_bypass(const pk_hook_t *h) {
     assert(h->parent);
-    _Atomic uint64_t *at = h->bypass->tag + (hash >> BYPASS_SHIFT & (BYPASSES - 1));
-    if (how != PK_LED) atomic_store_explicit(at, tag, memory_order_relaxed);
-    else if (atomic_load_explicit(at, memory_order_relaxed) / 4 == hash / 4)
-        atomic_store_explicit(at, 0, memory_order_relaxed);
-}
-
-uint64_t pk_hook_bypassed(pk_hook_t *h, uint64_t *tls) {
-    *tls = atomic_load_explicit(h->bypass->bytes + 1, memory_order_relaxed);
-    return atomic_load_explicit(h->bypass->bytes, memory_order_relaxed) + *tls;
+    return h->bypass;
 }
 
 bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
     uint64_t before = atomic_load_explicit(h->lease->renewed + thread, memory_order_relaxed);
     atomic_store_explicit(h->lease->renewed + thread, now * 1000, memory_order_relaxed);
     return before && now * 1000 > before + PK_LEASE * UINT64_C(1000);
+}
+
+bool pk_hook_over(const pk_hook_t *h, unsigned threads, uint64_t now) {
+    for (unsigned i = 0; i < threads; i++)
+        if (now * 1000 > atomic_load_explicit(h->lease->renewed + i, memory_order_relaxed) + PK_LEASE * UINT64_C(1000))
+            return true;
+    return false;
 }
 
 void pk_hook_keep_lease(pk_hook_t *h) {
@@ -803,7 +692,7 @@ void pk_hook_free(pk_hook_t **hook) {
         if (h->program[i] >= 0) close(h->program[i]);
     if (h->lease) munmap((void *)h->lease, sizeof *h->lease);
     if (h->places) munmap(h->places, sizeof *h->places);
-    if (h->bypass) munmap(h->bypass, sizeof *h->bypass);
+    pk_bypass_close(&h->bypass);
     h->magic = 0;
     free(h);
 }

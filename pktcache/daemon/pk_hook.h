@@ -21,10 +21,8 @@
  * a mark (tc_index) past all that stand at the device where it is put back, and is claimed by none of them; there the
  * mark ends.  So no packet goes round, whatever their configurations say.
  *
- * BYPASS.  The daemon may name connections whose packets need not come: those that are not HTTP, at the parent.  They
- * are passed without waking anybody, but for the server's SYN, with which another connection of these ports begins.
- * They are told apart by a hash of 62 bits that everybody can compute: who makes two meet has nothing of it, as packets
- * that pass lack nothing but savings.
+ * BYPASS.  The parent's daemon may name connections whose packets need not come (pk_bypass.h), as those that are not
+ * HTTP: they are passed without waking anybody.
  *
  * LEASE.  Packets are taken only while pk_hook_lead says so and each of the daemon's threads has renewed its lease
  * within PK_LEASE.  The kernel looks at that by itself, at each packet: if the daemon is killed, stopped, frozen or
@@ -37,9 +35,8 @@
 #ifndef FAIRGATE_PK_HOOK_H
 #define FAIRGATE_PK_HOOK_H
 
+#include "pk_bypass.h"
 #include "pktcache/pk_config.h"
-#include "pktcache/pk_out.h"
-#include "pktcache/pk_packet.h"
 
 #define PK_LEASE 300000u        /* microseconds */
 
@@ -54,7 +51,7 @@ struct pk_place { unsigned device, bytes; bool bare; uint8_t address[6]; };
 /* c->device is there; nothing is taken yet.  NULL and *error, a sentence that the caller frees. */
 pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error);
 /*
- * Who parses packets keeps the lease and the bypass only, and can do nothing of the next six any more.  The other
+ * Who parses packets keeps the lease and the bypass only, and can do nothing of the next five any more.  The other
  * process that has the hook by then (fork) keeps all.
  */
 void       pk_hook_keep_lease(pk_hook_t *h);
@@ -67,12 +64,12 @@ bool       pk_hook_has(const pk_hook_t *h, uint32_t handle);
 uint32_t   pk_hook_clashes(pk_hook_t *h, unsigned *other);
 /* Whether packets are taken at all. */
 void       pk_hook_lead(pk_hook_t *h, bool lead);
-/* Parent, by any thread.  That connection's packets, from its server: they come; or do not, and are counted. */
-void       pk_hook_bypass(pk_hook_t *h, const struct pk_tuple *t, enum pk_bypass how);
-/* Bytes of packets that went by, with headers; *tls: of these, of what is TLS. */
-uint64_t   pk_hook_bypassed(pk_hook_t *h, uint64_t *tls);
+/* Parent: its table, which stays the hook's. */
+pk_bypass_table_t *pk_hook_bypass(const pk_hook_t *h);
 /* By each thread; `now` of CLOCK_MONOTONIC, in microseconds.  Whether it was too late, and packets were not taken. */
 bool       pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now);
+/* Whether packets are not taken now since one of these threads has not renewed it. */
+bool       pk_hook_over(const pk_hook_t *h, unsigned threads, uint64_t now);
 void       pk_hook_free(pk_hook_t **h);
 
 #endif

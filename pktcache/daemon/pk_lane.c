@@ -52,6 +52,7 @@ struct pk_lane {
     uint64_t news;                        /* of the session, as far as they were followed */
     socklen_t there_n;
     unsigned renewed, secrets; /* as far as this lane knows */
+    unsigned stalls;           /* of all, as far as this lane knows */
     uint64_t said_until;       /* sentences count until then */
     unsigned said;
     pthread_mutex_t lock; /* seen */
@@ -155,7 +156,7 @@ static void lane_say(void *context, enum base_log_priority p, const char *senten
 
 static void lane_bypass(void *context, const struct pk_tuple *t, enum pk_bypass how) {
     pk_lane_t *l = context;
-    pk_hook_bypass(l->common->hook, t, how);
+    pk_bypass_tell(pk_hook_bypass(l->common->hook), t, how);
 }
 
 /* What went by us is of no lane: the first one has it. */
@@ -163,7 +164,7 @@ static void lane_count_bypassed(const pk_lane_t *l, struct pk_counters *n) {
     uint64_t tls;
 
     if (l->number || l->common->role != PK_PARENT) return;
-    n->bypassed_bytes = pk_hook_bypassed(l->common->hook, &tls);
+    n->bypassed_bytes = pk_bypass_bytes(pk_hook_bypass(l->common->hook), &tls);
     n->tls_bytes += tls;
     n->unfollowed_bytes += n->bypassed_bytes;
     n->native_bytes += n->bypassed_bytes;
@@ -278,16 +279,24 @@ static void lane_renew(pk_lane_t *l) {
     lane_now_at(l, &there);
 }
 
+/* If this thread or another one is late, packets pass. */
+static void lane_keep_lease(pk_lane_t *l) {
+    struct pk_common *m = l->common;
+    bool late = pk_hook_renew(m->hook, l->number, l->now);
+    unsigned stalls = late ? atomic_fetch_add(&m->stalls, 1) + 1 : atomic_load(&m->stalls);
+
+    if (late) lane_say(l, BASE_LOG_WARNING, "the daemon did not go on for a while; packets took their plain way");
+    if (stalls != l->stalls || pk_hook_over(m->hook, (unsigned)m->c->queues, l->now)) pk_side_passed(l->side, l->now);
+    l->stalls = stalls;
+}
+
 static void *lane_loop(void *context) {
     pk_lane_t *l = context;
 
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) &&
            !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
-        if (pk_hook_renew(l->common->hook, l->number, l->now)) {
-            atomic_fetch_add(&l->common->stalls, 1);
-            lane_say(l, BASE_LOG_WARNING, "the daemon did not go on for a while; packets took their plain way");
-        }
+        lane_keep_lease(l);
         read_socket(l);
         read_device(l);
         pk_side_tick(l->side, l->now);

@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "/opt/elsewhere"
-UNITS = {"fairgate-bots.service", "fairgate-pktcache@.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
+UNITS = {"fairgate-bots.service", "fairgate-door@.service", "fairgate-pktcache@.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
 COMMANDS = ("fairgate-bots", "fairgate-ccncall", "fairgate-ccnget", "fairgate-eeod", "fairgate-pktcache", "fairgate-policy", "fairgate-prober")
 MODULES = "/usr/lib/apache2/modules"
 
@@ -61,7 +61,8 @@ def test_what_is_installed_runs(there):
         place = there / ("sbin" if name == "fairgate-pktcache" else "bin") / name
         status, said = words([place, "--version"])
         assert status == 0 and said.startswith(name + " "), said
-    assert words([there / "sbin/fairgate-transparent", "--help"])[0] == 0
+    for name in ("fairgate-door", "fairgate-transparent"):
+        assert words([there / "sbin" / name, "--help"])[0] == 0
 
 
 def test_jobs_find_what_they_run(stage, there):

@@ -20,13 +20,13 @@ import os
 import random
 import re
 import socket
-import socketserver
 import sys
 import threading
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
-from lab.marks import CLOSE, OPEN          # noqa: E402
+from lab.by_request import RequestByRequest, serve     # noqa: E402
+from lab.marks import CLOSE, OPEN                      # noqa: E402
 
 SECRET_LETTERS, PUBLIC_LETTERS, LETTERS, FRAGMENT = "QXZJKVWYqxzjkvwy", "BCDFGHLMNPRSTUbc", 32, 12
 WAYS = ("on", "keyed", "strip", "through", "uncommented", "plain", "gzip", "raw")
@@ -281,9 +281,7 @@ KINDS = list(KIND)
 
 # ---- the application ---------------------------------------------------------------------------------------------------------------
 
-class Application(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
-
+class Application(RequestByRequest):
     def one(self):
         line = self.rfile.readline().split()
         if not line:
@@ -298,18 +296,6 @@ class Application(socketserver.StreamRequestHandler):
         for piece in pieces:
             self.wfile.write(piece)
         return not ends
-
-    def handle(self):
-        try:
-            while self.one():
-                pass
-        except OSError:
-            pass        # the client has gone
-
-
-class Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
-    request_queue_size = 100
 
 
 # ---- visitors ----------------------------------------------------------------------------------------------------------------------
@@ -434,9 +420,7 @@ SECRET_ROWS, PUBLIC_ROWS = rows(SECRET_LETTERS), rows(PUBLIC_LETTERS)
 
 def main(words):
     if words[0] == "serve":
-        with Server((words[1], int(words[2])), Application) as server:
-            print("ready", flush=True)
-            server.serve_forever()
+        serve(words[1], words[2], Application)
     named = dict(word.split("=") for word in words[4:])
     ways = {way: (at.partition(":")[0], int(at.partition(":")[2])) for way, at in named.items()}
     return visit(int(words[1]), int(words[2]), int(words[3]), ways)

@@ -5,14 +5,14 @@ pieces.py ADDRESS PORT FOLDER - a web server that writes its files in pieces of 
 """
 import os
 import random
-import socket
-import socketserver
 import sys
 
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
-class Pieces(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
+from lab.by_request import RequestByRequest, serve     # noqa: E402
 
+
+class Pieces(RequestByRequest):
     def one(self):
         line = self.rfile.readline().split()
         if not line:
@@ -33,20 +33,6 @@ class Pieces(socketserver.StreamRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         return True
 
-    def handle(self):
-        try:
-            while self.one():
-                pass
-        except OSError:
-            pass        # the client has gone
-
-
-class Server(socketserver.ThreadingTCPServer):
-    address_family = socket.AF_INET
-    allow_reuse_address = daemon_threads = True
-
 
 if __name__ == "__main__":
-    with Server((sys.argv[1], int(sys.argv[2])), Pieces) as server:
-        print("ready", flush=True)
-        server.serve_forever()
+    serve(sys.argv[1], sys.argv[2], Pieces)

@@ -22,7 +22,8 @@ import socket
 import time
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-from background import GatedServer, RequestByRequest
+from background import GatedServer
+from lab.by_request import RequestByRequest
 
 
 class Handler(RequestByRequest):

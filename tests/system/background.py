@@ -26,22 +26,6 @@ class Background:
         self.server_close()
 
 
-class RequestByRequest(socketserver.StreamRequestHandler):
-    """one() answers a request, and says whether the connection goes on."""
-
-    disable_nagle_algorithm = True
-
-    def handle(self):
-        try:
-            while self.one():
-                pass
-        except (OSError, ValueError):
-            pass
-
-    def one(self):
-        raise NotImplementedError
-
-
 class GatedServer(Background, socketserver.ThreadingTCPServer):
     """Its handlers wait at gates until a test opens them; the lock covers what they count."""
 

@@ -26,8 +26,7 @@ struct link {
     unsigned rtt;  /* ms */
     bool stateful; /* a device on it lets no acknowledgement pass of what has not passed as TCP */
     unsigned flows, clients;
-    bool gone;   /* clients say nothing more */
-    bool serial; /* one connection after another, of one client */
+    bool gone; /* clients say nothing more */
 };
 
 static struct flow {
@@ -41,7 +40,7 @@ static struct flow {
     unsigned works; /* responses that came to their end */
 } flow[FLOWS];
 
-static void begin_flow(struct pk_advance *a, const struct link *l, unsigned i, uint64_t now) {
+static void begin_flow(const struct link *l, unsigned i, uint64_t now) {
     static uint16_t port = 1000;
     flow[i] = (struct flow){ .una = dice(UINT32_MAX), .next = now + dice(200) * MS, .begun_at = now };
     flow[i].end = flow[i].got = flow[i].seen = flow[i].una;
@@ -49,7 +48,6 @@ static void begin_flow(struct pk_advance *a, const struct link *l, unsigned i, u
     flow[i].tuple.to[15] = (uint8_t)(i % l->clients);
     flow[i].tuple.from_port = htons(80);
     flow[i].tuple.to_port = htons(port++);
-    pk_advance_asks(a, &flow[i].tuple, now);
 }
 
 static bool lost(const struct link *l) { return dice(1000) < l->loss; }
@@ -74,7 +72,7 @@ static void respond(struct pk_advance *a, const struct link *l, struct flow *f, 
 }
 
 static void again(struct pk_advance *a, const struct link *l, struct flow *f, uint64_t now) {
-    bool replayed = pk_advance_again(a, &f->tuple, f->una, now);
+    bool replayed = pk_advance_again(a, &f->tuple, f->una, SEGMENT, l->rtt * MS, now) != PK_TRIAL_GOES_ON;
     f->sent_at = now;
     f->rto *= 2;
     if (lost(l)) return;
@@ -116,14 +114,13 @@ static uint64_t run(struct pk_advance *a, const struct link *l, uint64_t now, ui
                     f->waits = false;
                     f->works++;
                     f->next = now + (5 + dice(300)) * MS;
-                    if (!l->gone && !dice(4)) begin_flow(a, l, i, now);
-                    else if (!l->gone) pk_advance_asks(a, &f->tuple, now);
+                    if (!l->gone && !dice(4)) begin_flow(l, i, now);
                 }
             }
             if (f->waits && now >= f->sent_at + f->rto) again(a, l, f, now);
             else if (!f->waits && now >= f->next) respond(a, l, f, now);
             /* Who waits for long tries again, by a connection of its own. */
-            if (l->stateful && f->waits && now >= f->begun_at + 5 * SECOND) begin_flow(a, l, i, now);
+            if (l->stateful && f->waits && now >= f->begun_at + 5 * SECOND) begin_flow(l, i, now);
             at[i] = due(l, f);
             if (at[i] < next) next = at[i];
         }
@@ -136,7 +133,7 @@ static uint64_t begin_all(struct pk_advance *a, const struct link *l, uint64_t s
     state = seed * 7919 + UINT64_C(88172645463325252);
     *a = (struct pk_advance){ .used = 0 };
     pk_advance_begin(a);
-    for (unsigned i = 0; i < l->flows; i++) begin_flow(a, l, i, SECOND);
+    for (unsigned i = 0; i < l->flows; i++) begin_flow(l, i, SECOND);
     return SECOND;
 }
 
@@ -165,11 +162,15 @@ START_TEST(test_clients_that_have_gone_are_no_reason) {
     uint64_t now = begin_all(&a, &l, 1);
     now = run(&a, &l, now, now + 10 * SECOND);
     l.gone = true;
-    run(&a, &l, now, now + 100 * SECOND);
+    now = run(&a, &l, now, now + 100 * SECOND);
     ck_assert_uint_eq(a.stops, 0);
-    unsigned flows;
-    pk_advance_still(&a, &flows, now + 10 * SECOND);
-    ck_assert_uint_gt(flows, 2);
+    ck_assert_int_eq(a.state, PK_TRIED);
+    /* The next client's first train is acknowledged. */
+    l.gone = false;
+    begin_flow(&l, 0, now);
+    l.flows = 1;
+    run(&a, &l, now, now + 2 * SECOND);
+    ck_assert_int_eq(a.state, PK_GO);
 }
 END_TEST
 
@@ -188,7 +189,7 @@ START_TEST(test_a_device_that_follows_tcp) {
         ck_assert_msg(found <= 12 * SECOND, "link %d, seed %u: found after %.1f s", _i, (unsigned)seed,
                       (double)found / SECOND);
         /* From now on all that begins works, until the next try. */
-        for (unsigned i = 0; i < l.flows; i++) begin_flow(&a, &l, i, now);
+        for (unsigned i = 0; i < l.flows; i++) begin_flow(&l, i, now);
         for (int tries = 0; tries < 8; tries++) {
             uint64_t until = a.until, wait = a.wait, broken = 0;
             ck_assert_msg(!waited || wait == 2 * waited || wait == 3600 * (uint64_t)SECOND, "waits %.0f s after %.0f",
@@ -207,7 +208,7 @@ START_TEST(test_a_device_that_follows_tcp) {
         }
         /* The device is taken away: the next try is a proof. */
         l.stateful = false;
-        for (unsigned i = 0; i < l.flows; i++) begin_flow(&a, &l, i, now);
+        for (unsigned i = 0; i < l.flows; i++) begin_flow(&l, i, now);
         now = run(&a, &l, now, a.until + 10 * SECOND);
         ck_assert_int_eq(a.state, PK_GO);
     }
@@ -230,10 +231,11 @@ START_TEST(test_trains_that_all_have_to_be_sent_again) {
     pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
     pk_advance_acknowledged(&a, &tuple, seq += TRAIN, now);
     ck_assert_int_eq(a.state, PK_GO);
-    for (; a.state == PK_GO && trains < 100; trains++, seq += TRAIN) {
+    for (; a.state != PK_STOPPED && trains < 100; trains++, seq += TRAIN) {
         now += 250 * MS;
+        ck_assert(pk_advance_may(&a, &tuple, now));
         pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
-        pk_advance_again(&a, &tuple, seq, now + 200 * MS);
+        pk_advance_again(&a, &tuple, seq, SEGMENT, 4 * MS, now + 200 * MS);
         pk_advance_acknowledged(&a, &tuple, seq + TRAIN, now + 240 * MS);
         if (trains == 10) { /* one that is proven: from here on again */
             now += 250 * MS;
@@ -243,8 +245,69 @@ START_TEST(test_trains_that_all_have_to_be_sent_again) {
         }
     }
     ck_assert_int_eq(a.state, PK_STOPPED);
-    ck_assert_uint_eq(trains, 11 + PK_VAIN);
+    ck_assert_uint_eq(trains, 11 + PK_VAIN + PK_TRIALS);
     ck_assert_uint_eq(a.stops, 1);
+}
+END_TEST
+
+/* ---- trials that show nothing ------------------------------------------------------------------------------------ */
+
+static const struct pk_tuple tried = { .from[15] = 1, .to[15] = 2, .from_port = 80, .to_port = 1000 };
+enum { TRIED_AT = 100000 };
+
+/* A session, and the train of its first trial. */
+static void begin_trial(struct pk_advance *a) {
+    *a = (struct pk_advance){ .used = 0 };
+    pk_advance_begin(a);
+    ck_assert(pk_advance_may(a, &tried, SECOND));
+    pk_advance_train(a, &tried, TRIED_AT, TRIED_AT + TRAIN, SECOND);
+    ck_assert(pk_advance_waits(a, &tried, TRIED_AT + TRAIN));
+}
+
+/* Nothing waits, and what is acknowledged is no proof. */
+static void trial_is_over(struct pk_advance *a, unsigned failed) {
+    ck_assert(!pk_advance_waits(a, &tried, TRIED_AT + TRAIN));
+    pk_advance_acknowledged(a, &tried, TRIED_AT + TRAIN, SECOND + 900 * MS);
+    ck_assert_int_eq(a->state, PK_TRIED);
+    ck_assert_uint_eq(a->proofs, 0);
+    ck_assert_uint_eq(a->failed, failed);
+}
+
+/* The server sends again what was before the trial's train and, in the same piece, what was in it. */
+START_TEST(test_what_is_sent_again_ends_in_the_train) {
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert_int_eq(pk_advance_again(&a, &tried, TRIED_AT - 10000, 10001, 4 * MS, SECOND + 50 * MS), PK_TRIAL_FAILED);
+    trial_is_over(&a, 1);
+}
+END_TEST
+
+/* What was before the train was lost, and its client could say so: the train shows nothing, and does not wait. */
+START_TEST(test_what_was_before_the_train_is_lost) {
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert_int_eq(pk_advance_again(&a, &tried, TRIED_AT - 10000, SEGMENT, 600 * MS, SECOND + 640 * MS),
+                     PK_TRIAL_SHOWS_NOTHING);
+    trial_is_over(&a, 0);
+}
+END_TEST
+
+/* It could not say so, since it named the train beside it. */
+START_TEST(test_nothing_is_heard_of_what_was_before_the_train) {
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert_int_eq(pk_advance_again(&a, &tried, TRIED_AT - 10000, SEGMENT, 4 * MS, SECOND + 204 * MS),
+                     PK_TRIAL_FAILED);
+    trial_is_over(&a, 1);
+}
+END_TEST
+
+/* What is behind the train waits here; the client has it, so packets went by us, and what follows TCP has seen them. */
+START_TEST(test_packets_that_went_by) {
+    struct pk_advance a;
+    begin_trial(&a);
+    pk_advance_acknowledged(&a, &tried, TRIED_AT + TRAIN + SEGMENT, SECOND + 50 * MS);
+    trial_is_over(&a, 0);
 }
 END_TEST
 
@@ -254,6 +317,10 @@ int main(void) {
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, test_a_link_that_loses_things_is_no_reason, 0, sizeof good / sizeof *good);
     tcase_add_test(t, test_clients_that_have_gone_are_no_reason);
+    tcase_add_test(t, test_what_is_sent_again_ends_in_the_train);
+    tcase_add_test(t, test_what_was_before_the_train_is_lost);
+    tcase_add_test(t, test_nothing_is_heard_of_what_was_before_the_train);
+    tcase_add_test(t, test_packets_that_went_by);
     tcase_add_test(t, test_trains_that_all_have_to_be_sent_again);
     tcase_add_loop_test(t, test_a_device_that_follows_tcp, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(s, t);

@@ -4,14 +4,43 @@
 
 #include "run_suite.h"
 
+/* Stream 0 of a pair at work, over HTTP; nothing of it was sent yet. */
+static struct stream *first_stream(struct scenario *s, int number) {
+    s->keep = PK_KEEP_HTTP;
+    setup(s, number);
+    go_on(1000000);
+    trust(s);
+    return asked_stream(0, NULL);
+}
+
+/* It went by once, so that all of another one with its bytes is known. */
+static struct stream *first_that_came(struct scenario *s, int number) {
+    struct stream *first = first_stream(s, number);
+
+    from_server(first, 0, first->n, s->mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    return first;
+}
+
+/* Stream i, of bytes that are known: its trains are lost, and so its client can have none of it. */
+static struct stream *stream_that_is_lost(const struct scenario *s, int i, const struct stream *as) {
+    struct stream *t = asked_stream(i, as);
+
+    from_server(t, 0, t->n, s->mss);
+    for (int turn = 0; turn < 10; turn++, w.now += ROUND) {
+        while (lose_one(&w.down, PK_TRAIN)) {}
+        run_down();
+        run_up();
+    }
+    ck_assert_uint_eq(t->acked, 0);
+    return t;
+}
+
 /* A server sends again what was lost together with what is new: the connection was not followed any more. */
 START_TEST(test_what_is_half_new_is_followed) {
     struct scenario s = quiet("half new");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 21);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL);
+    struct stream *first = first_stream(&s, 21);
     for (uint32_t at = 0, n; at < first->n; at += n) {
         uint32_t back = at ? 1 + dice(at < 3000 ? at : 3000) : 0; /* not at the end of a segment, either */
         n = first->n - at < 5000 ? first->n - at : 5000;
@@ -36,22 +65,7 @@ END_TEST
 /* A train is lost; its first segment, which the server sends again, brings all of it. */
 START_TEST(test_a_lost_train_goes_once_more) {
     struct scenario s = quiet("lost train");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 22);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL);
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
-    ck_assert_uint_eq(first->acked, first->n);
-    struct stream *second = asked_stream(1, first);
-    from_server(second, 0, second->n, s.mss);
-    for (int i = 0; i < 10; i++, w.now += ROUND) {
-        while (lose_one(&w.down, PK_TRAIN)) {}
-        run_down();
-        run_up();
-    }
-    ck_assert_uint_eq(second->acked, 0);
+    struct stream *second = stream_that_is_lost(&s, 1, first_that_came(&s, 22));
     from_server(second, 0, s.mss, s.mss);
     go_on(5000);
     ck_assert_uint_eq(second->acked, second->n);
@@ -69,24 +83,10 @@ END_TEST
  */
 START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
     struct scenario s = quiet("lost train, all of it again");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 24);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
-    ck_assert_uint_eq(first->acked, first->n);
+    struct stream *first = first_that_came(&s, 24), *second;
     for (int late = 0; late < 2; late++) {
         struct pk_counters *c = &w.parent.side->counters;
-        second = asked_stream(late ? 4 : 1, first);
-        from_server(second, 0, second->n, s.mss);
-        for (int i = 0; i < 10; i++, w.now += ROUND) {
-            while (lose_one(&w.down, PK_TRAIN)) {}
-            run_down();
-            run_up();
-        }
-        ck_assert_uint_eq(second->acked, 0);
+        second = stream_that_is_lost(&s, late ? 4 : 1, first);
         if (late) go_on(300000);
         uint64_t packets = c->native_bytes, again = c->again;
         for (uint32_t at = 0, n; at < second->n; at += n) {
@@ -109,14 +109,7 @@ END_TEST
 /* Another connection of the same two ports and numbers, with bytes of its own, gets no train of the old one. */
 START_TEST(test_an_old_train_is_no_other_connections) {
     struct scenario s = quiet("the same ports again");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 26);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL), *old, *fresh;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
-    old = asked_stream(1, first);
+    struct stream *old = asked_stream(1, first_that_came(&s, 26)), *fresh;
     from_server(old, 0, old->n, s.mss);
     go_on(5000);
     ck_assert_uint_eq(old->acked, old->n);
@@ -141,13 +134,7 @@ END_TEST
 /* Numbers come again after 4 GB, which pass in seven seconds: by then no train is what a server sends again. */
 START_TEST(test_an_old_train_does_not_go_again) {
     struct scenario s = quiet("long ago");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 27);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
+    struct stream *first = first_that_came(&s, 27), *second;
     for (int late = 0; late < 2; late++) {
         second = asked_stream(4 + late, first);
         from_server(second, 0, second->n, s.mss);
@@ -170,14 +157,7 @@ static uint64_t carried(void) {
 /* Half of a file is new, and of each third piece all is lost, with what tells the child which blocks it belongs to. */
 START_TEST(test_blocks_of_what_is_lost_are_told_again) {
     struct scenario s = quiet("half a file is new");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 28);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL);
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
-    struct stream *second = asked_stream(1, first);
+    struct stream *second = asked_stream(1, first_that_came(&s, 28));
     for (uint32_t at = 1000; at + 3000 < second->n; at += 6000)
         for (uint32_t i = 0; i < 3000; i++) second->data[at + i] = (uint8_t)dice(256);
     for (uint32_t at = 0, n, i = 0; at < second->n; at += n, i++) {
@@ -203,17 +183,92 @@ START_TEST(test_blocks_of_what_is_lost_are_told_again) {
 END_TEST
 
 /*
+ * What is tried shows nothing when packets have passed: it goes as packets itself, what waited behind it goes, and its
+ * acknowledgement is no proof.  Nor is one of what servers send of these connections, until their clients ask again.
+ */
+START_TEST(test_packets_that_pass_leave_no_trial) {
+    struct scenario s = quiet("passed");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 29);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    for (int passes = 1; passes >= 0; passes--) {
+        second = asked_stream(1 + passes, first);
+        uint64_t packets = c->native_bytes;
+        from_server(second, 0, 4 * s.mss, s.mss);
+        from_server(second, 4 * s.mss, 4 * s.mss, s.mss);
+        ck_assert_uint_eq(c->native_bytes, packets);
+        if (passes) {
+            pk_side_passed(w.parent.side, w.now);
+            pk_side_tick(w.parent.side, w.now);
+            ck_assert_uint_ge(c->native_bytes - packets, 8 * s.mss);
+        }
+        go_on(5000);
+        ck_assert_uint_ge(second->acked, 4 * s.mss);
+        acknowledge(second);
+        pk_side_tick(w.parent.side, w.now);
+        ck_assert_uint_eq(c->advanced, !passes);
+        if (!passes) continue;
+        /* Those that follow of this connection are not tried. */
+        packets = c->native_bytes;
+        from_server(second, 8 * s.mss, 4 * s.mss, s.mss);
+        ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss);
+    }
+    teardown();
+}
+END_TEST
+
+/* Something was lost before what is tried: that shows nothing, and the same connection is tried once more. */
+START_TEST(test_a_loss_before_a_trial_is_no_failure) {
+    struct scenario s = quiet("lost before it");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 30);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    second = asked_stream(1, first);
+    for (uint32_t i = 1000; i < 6 * s.mss; i++) second->data[i] = (uint8_t)dice(256);
+    from_server(second, 0, 6 * s.mss, s.mss);
+    lose(&w.down);
+    uint64_t packets = c->native_bytes;
+    from_server(second, 6 * s.mss, 4 * s.mss, s.mss);
+    ck_assert_uint_lt(c->native_bytes - packets, 2 * s.mss); /* the end of a block that is new */
+    packets = c->native_bytes;
+    from_server(second, 0, s.mss, s.mss);
+    ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss); /* that, and the train's packets */
+    from_server(second, s.mss, 5 * s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 10 * s.mss);
+    acknowledge(second);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(c->advanced, 0);
+    packets = c->native_bytes;
+    from_server(second, 10 * s.mss, 4 * s.mss, s.mss);
+    ck_assert_uint_eq(c->native_bytes, packets);
+    go_on(5000);
+    acknowledge(second);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(c->advanced, 1);
+    teardown();
+}
+END_TEST
+
+/*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
  */
 START_TEST(test_trains_wait_in_their_order) {
     struct scenario s = quiet("order");
-    s.keep = PK_KEEP_HTTP;
     s.way = 20000;
-    setup(&s, 23);
-    go_on(1000000);
-    trust(&s);
-    struct stream *first = asked_stream(0, NULL);
+    struct stream *first = first_stream(&s, 23);
     from_server(first, 0, first->n, s.mss);
     for (int i = 0; i < 10; i++, w.now += ROUND) { /* the child is told nothing */
         while (lose_one(&w.down, PK_TRAIN)) {}
@@ -299,18 +354,10 @@ END_TEST
 
 enum { EXPEDITED = 46 << 2, LOW = 8 << 2 };
 
-/* Stream 0 went by once, so that all of stream 1 is known. */
+/* Stream 1, all of which is known. */
 static struct stream *known_stream(struct scenario *s, int version, int number) {
     s->version = version;
-    s->keep = PK_KEEP_HTTP;
-    setup(s, number);
-    go_on(1000000);
-    trust(s);
-    struct stream *first = asked_stream(0, NULL);
-    from_server(first, 0, first->n, s->mss);
-    go_on(5000);
-    ck_assert_uint_eq(first->acked, first->n);
-    return asked_stream(1, first);
+    return asked_stream(1, first_that_came(s, number));
 }
 
 /* The trains that are on their way; all of them with this DSCP and ECN. */
@@ -479,6 +526,8 @@ int main(void) {
     tcase_add_test(t, test_an_old_train_is_no_other_connections);
     tcase_add_test(t, test_an_old_train_does_not_go_again);
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
+    tcase_add_test(t, test_packets_that_pass_leave_no_trial);
+    tcase_add_test(t, test_a_loss_before_a_trial_is_no_failure);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {

@@ -6,8 +6,9 @@ import contextlib
 import pytest
 
 import http1
-from background import GatedServer, RequestByRequest
+from background import GatedServer
 from gateway import fresh
+from lab.by_request import RequestByRequest
 
 PEOPLE = {"Cookie": "session=1"}
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", "Sec-WebSocket-Version": "13"}

@@ -17,7 +17,8 @@ about.
 
 import collections
 
-from background import GatedServer, RequestByRequest
+from background import GatedServer
+from lab.by_request import RequestByRequest
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"
 
