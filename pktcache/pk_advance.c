@@ -129,12 +129,12 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
 }
 
 enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
-                                   uint64_t round_trip, uint64_t now) {
+                                   uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return PK_TRIAL_GOES_ON;
     if (a->state == PK_TRIED) {
-        bool failed = (int32_t)(seq + n - w->begin) > 0 || now >= w->at + round_trip + APART;
+        bool failed = (int32_t)(seq + n - w->begin) > 0 || !w->repeated;
         pk_advance_give_up(a, failed, now);
         return failed ? PK_TRIAL_FAILED : PK_TRIAL_SHOWS_NOTHING;
     }
@@ -152,7 +152,13 @@ enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
-    if (!w || (int32_t)(ack - w->end) < 0) return;
+    if (!w) return;
+    if ((int32_t)(ack - w->end) < 0) {
+        w->repeated |= w->acked && ack == w->ack;
+        w->acked = true;
+        w->ack = ack;
+        return;
+    }
     if (a->state == PK_TRIED && ack != w->end) {
         pk_advance_forget(a);
         return;

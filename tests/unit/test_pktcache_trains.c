@@ -242,6 +242,10 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     from_server(second, 6 * s.mss, 4 * s.mss, s.mss);
     ck_assert_uint_lt(c->native_bytes - packets, 2 * s.mss); /* the end of a block that is new */
     packets = c->native_bytes;
+    for (int i = 0; i < 2; i++) { /* its client has nothing yet, and says so for each that comes */
+        second->told = 1;
+        acknowledge(second);
+    }
     from_server(second, 0, s.mss, s.mss);
     ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss); /* that, and the train's packets */
     from_server(second, s.mss, 5 * s.mss, s.mss);
@@ -255,6 +259,39 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     ck_assert_uint_eq(c->native_bytes, packets);
     go_on(5000);
     acknowledge(second);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(c->advanced, 1);
+    teardown();
+}
+END_TEST
+
+/* What was tried is sent again: it goes as packets, and the connection is left alone for five seconds. */
+START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
+    struct scenario s = quiet("not soon");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 31);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    second = asked_stream(1, first);
+    from_server(second, 0, 4 * s.mss, s.mss);
+    lose(&w.down);
+    go_on(200000);
+    from_server(second, 0, s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 4 * s.mss);
+    for (uint32_t at = 4, late = 0; late < 3; at += 4, late++) {
+        uint64_t packets = c->native_bytes;
+        from_server(second, at * s.mss, 4 * s.mss, s.mss);
+        if (late < 2) ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss);
+        else ck_assert_uint_eq(c->native_bytes, packets);
+        go_on(5000);
+        acknowledge(second);
+        go_on(2600000);
+    }
     pk_side_tick(w.parent.side, w.now);
     ck_assert_uint_eq(c->advanced, 1);
     teardown();
@@ -528,6 +565,7 @@ int main(void) {
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
     tcase_add_test(t, test_packets_that_pass_leave_no_trial);
     tcase_add_test(t, test_a_loss_before_a_trial_is_no_failure);
+    tcase_add_test(t, test_a_trial_that_failed_is_not_repeated_soon);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {
