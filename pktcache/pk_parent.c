@@ -32,7 +32,7 @@ enum {                     /* microseconds */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
        ASIDE_EVERY = 500000, /* the child is told again whether we stand aside */
-       TRIED_AGAIN = 5000000 /* a connection of which a trial came to nothing */
+       TRIED_AGAIN = 2000000 /* a connection of which a trial came to nothing */
 };
 
 typedef struct pk_parent {
@@ -304,9 +304,8 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;
 
-    enum pk_trial_end trial = pk_advance_again(&p->advance, &f->flow.tuple, seq, n, now);
-    if (trial != PK_TRIAL_GOES_ON) {
-        if (trial == PK_TRIAL_FAILED) f->flow.tried_at = now;
+    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, n, now)) {
+        f->flow.tried_at = now;
         unload(p, pk_trial_train(p->trial));
         return false;
     }

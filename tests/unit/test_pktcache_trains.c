@@ -223,7 +223,7 @@ START_TEST(test_packets_that_pass_leave_no_trial) {
 }
 END_TEST
 
-/* Something was lost before what is tried: that shows nothing, and the same connection is tried once more. */
+/* Something was lost before what is tried: its server sends that again, and what was tried is a proof. */
 START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     struct scenario s = quiet("lost before it");
     const struct pk_counters *c;
@@ -242,22 +242,10 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     from_server(second, 6 * s.mss, 4 * s.mss, s.mss);
     ck_assert_uint_lt(c->native_bytes - packets, 2 * s.mss); /* the end of a block that is new */
     packets = c->native_bytes;
-    for (int i = 0; i < 2; i++) { /* its client has nothing yet, and says so for each that comes */
-        second->told = 1;
-        acknowledge(second);
-    }
-    from_server(second, 0, s.mss, s.mss);
-    ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss); /* that, and the train's packets */
-    from_server(second, s.mss, 5 * s.mss, s.mss);
+    from_server(second, 0, 6 * s.mss, s.mss);
     go_on(5000);
+    ck_assert_uint_lt(c->native_bytes - packets, 7 * s.mss);
     ck_assert_uint_eq(second->acked, 10 * s.mss);
-    acknowledge(second);
-    pk_side_tick(w.parent.side, w.now);
-    ck_assert_uint_eq(c->advanced, 0);
-    packets = c->native_bytes;
-    from_server(second, 10 * s.mss, 4 * s.mss, s.mss);
-    ck_assert_uint_eq(c->native_bytes, packets);
-    go_on(5000);
     acknowledge(second);
     pk_side_tick(w.parent.side, w.now);
     ck_assert_uint_eq(c->advanced, 1);
@@ -265,7 +253,7 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
 }
 END_TEST
 
-/* What was tried is sent again: it goes as packets, and the connection is left alone for five seconds. */
+/* What was tried is sent again: it goes as packets, and the connection is left alone for two seconds. */
 START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
     struct scenario s = quiet("not soon");
     const struct pk_counters *c;
@@ -290,7 +278,7 @@ START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
         else ck_assert_uint_eq(c->native_bytes, packets);
         go_on(5000);
         acknowledge(second);
-        go_on(2600000);
+        go_on(1100000);
     }
     pk_side_tick(w.parent.side, w.now);
     ck_assert_uint_eq(c->advanced, 1);
