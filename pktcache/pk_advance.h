@@ -18,15 +18,15 @@
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins, and what is in doubt.  One train of one connection at a
- *               time, and of no connection another one soon after it failed; all else goes as it is.  What is behind
- *               that train in its flow waits: what follows TCP would take that for all that came before.  A PROOF:
- *               GO.  If the server sends again what was in the train, or, with no word of its client for so long that
- *               it is a timer's work, what was before it, or nobody answers in time, it goes once more as the packets
- *               that it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
- *               PK_TRIALS such trains in a row.  So it goes, too, when more waits than there is room for; that shows
- *               nothing, nor does it when a client acknowledges what waits (it went by us).  What was lost before the
- *               train the server sends again as its client's words let it, and the trial goes on; but a word that names
- *               the train beside it what follows TCP may keep back.
+ *               time, and of no connection another one soon after it failed; all else goes as it is.  It goes twice,
+ *               since a link may lose one.  What is behind that train in its flow waits: what follows TCP would take
+ *               that for all that came before.  A PROOF: GO.  If the server sends again what was in the train, or, with
+ *               no word of its client for so long that it is a timer's work, what was before it, or nobody answers in
+ *               time, it goes once more as the packets that it stands for, so that what follows TCP sees them and the
+ *               connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when more waits
+ *               than there is room for; that shows nothing, nor does it when a client acknowledges what waits (it went
+ *               by us).  What was lost before the train the server sends again as its client's words let it, and the
+ *               trial goes on; but a word that names the train beside it what follows TCP may keep back.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.

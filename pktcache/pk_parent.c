@@ -229,7 +229,10 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         f->tokens += t->tokens;
         f->saved += saved;
         if (f->both_ways && saved) {
-            if (pk_advance_tries(&p->advance, &f->tuple)) pk_trial_keep(p->trial, t);
+            if (pk_advance_tries(&p->advance, &f->tuple)) {
+                pk_trial_keep(p->trial, t);
+                send_copy(p, t->bytes, t->n, t->tos); /* what the link loses shows nothing */
+            }
             pk_advance_train(&p->advance, &f->tuple, train_begins(t), pk_head_seq(&t->next), now);
         }
     }

@@ -253,6 +253,27 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
 }
 END_TEST
 
+/* The link loses the train of a trial: it has gone twice. */
+START_TEST(test_a_trial_outlives_a_loss) {
+    struct scenario s = quiet("one of two");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 32);
+    go_on(1000000);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    second = asked_stream(1, first);
+    from_server(second, 0, 4 * s.mss, s.mss);
+    ck_assert(lose_one(&w.down, PK_TRAIN));
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 4 * s.mss);
+    acknowledge(second);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(w.parent.side->counters.advanced, 1);
+    teardown();
+}
+END_TEST
+
 /* What was tried is sent again: it goes as packets, and the connection is left alone for two seconds. */
 START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
     struct scenario s = quiet("not soon");
@@ -553,6 +574,7 @@ int main(void) {
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
     tcase_add_test(t, test_packets_that_pass_leave_no_trial);
     tcase_add_test(t, test_a_loss_before_a_trial_is_no_failure);
+    tcase_add_test(t, test_a_trial_outlives_a_loss);
     tcase_add_test(t, test_a_trial_that_failed_is_not_repeated_soon);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
