@@ -105,7 +105,9 @@ void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32
     }
     if (w->used && now < w->at + (w->again ? LONG_AGO : OLD)) return;
     a->used += !w->used;
-    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .begin = begin, .end = end, .first = end, .at = now };
+    *w = (struct pk_watched){
+        .used = true, .tuple = *tuple, .begin = begin, .end = end, .first = end, .at = now, .heard_at = now
+    };
 }
 
 static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tuple *tuple) {
@@ -118,9 +120,10 @@ bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, 
 }
 
 /* The server does not know that what was in the trial's train came. */
-static void advance_fails(struct pk_advance *a, uint64_t now) {
+static bool advance_fails(struct pk_advance *a, uint64_t now) {
     pk_advance_forget(a);
     if (++a->failed >= PK_TRIALS) advance_stop(a, now);
+    return true;
 }
 
 void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
@@ -128,31 +131,31 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
     else pk_advance_forget(a);
 }
 
-enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
-                                   uint64_t round_trip, uint64_t now) {
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
-    if (!w || (int32_t)(seq - w->end) >= 0) return PK_TRIAL_GOES_ON;
-    if (a->state == PK_TRIED) {
-        bool failed = (int32_t)(seq + n - w->begin) > 0 || now >= w->at + round_trip + APART;
-        pk_advance_give_up(a, failed, now);
-        return failed ? PK_TRIAL_FAILED : PK_TRIAL_SHOWS_NOTHING;
-    }
-    if (w->again && (int32_t)(seq - w->first) > 0) return PK_TRIAL_GOES_ON;
-    if (w->again && seq == w->first && now < w->again_at + APART) return PK_TRIAL_GOES_ON;
+    if (!w || (int32_t)(seq - w->end) >= 0) return false;
+    if (a->state == PK_TRIED)
+        return ((int32_t)(seq + n - w->begin) > 0 || now >= w->heard_at + APART) && advance_fails(a, now);
+    if (w->again && (int32_t)(seq - w->first) > 0) return false;
+    if (w->again && seq == w->first && now < w->again_at + APART) return false;
     w->again = seq == w->first ? w->again + 1 : 1;
     w->first = seq;
     w->again_at = now;
-    if (w->again < 2 || now < a->proof_at + NO_PROOF) return PK_TRIAL_GOES_ON;
+    if (w->again < 2 || now < a->proof_at + NO_PROOF) return false;
     unsigned flows, vain = pk_advance_still(a, &flows, now);
     if (vain >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL)) advance_doubt(a, flows > 1, now);
-    return PK_TRIAL_GOES_ON;
+    return false;
 }
 
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
-    if (!w || (int32_t)(ack - w->end) < 0) return;
+    if (!w) return;
+    if ((int32_t)(ack - w->end) < 0) {
+        w->heard_at = now;
+        return;
+    }
     if (a->state == PK_TRIED && ack != w->end) {
         pk_advance_forget(a);
         return;

@@ -18,14 +18,15 @@
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins, and what is in doubt.  One train of one connection at a
- *               time, and of no connection a second one after it failed; all else goes as it is.  What is behind that
- *               train in its flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If
- *               the server sends again what was in the train, or its timer runs out for what was before it, or nobody
- *               answers in time, it goes once more as the packets that it stands for, so that what follows TCP sees
- *               them and the connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when
- *               more waits than there is room for, when the server sends again what was before it without waiting for
- *               its timer (that was lost; a client's answer now names the train beside it, which what follows TCP may
- *               not let pass), and when a client acknowledges what waits (it went by us): that shows nothing.
+ *               time, and of no connection another one soon after it failed; all else goes as it is.  It goes twice,
+ *               since a link may lose one.  What is behind that train in its flow waits: what follows TCP would take
+ *               that for all that came before.  A PROOF: GO.  If the server sends again what was in the train, or, with
+ *               no word of its client for so long that it is a timer's work, what was before it, or nobody answers in
+ *               time, it goes once more as the packets that it stands for, so that what follows TCP sees them and the
+ *               connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when more waits
+ *               than there is room for; that shows nothing, nor does it when a client acknowledges what waits (it went
+ *               by us).  What was lost before the train the server sends again as its client's words let it, and the
+ *               trial goes on; but a word that names the train beside it what follows TCP may keep back.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
@@ -58,7 +59,6 @@
 #define PK_VAIN        16u
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
-enum pk_trial_end { PK_TRIAL_GOES_ON, PK_TRIAL_SHOWS_NOTHING, PK_TRIAL_FAILED };
 
 struct pk_watched {
     bool            used;
@@ -67,6 +67,7 @@ struct pk_watched {
     uint32_t        first;          /* the lowest that was sent again */
     unsigned        again;          /* how often that was */
     uint64_t        at, again_at;
+    uint64_t        heard_at;       /* its client acknowledged what was before it; it went, if it did not */
 };
 
 struct pk_advance {
@@ -99,12 +100,8 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
 /* A train of the flow went; its first sequence number, and the one behind it. */
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
-/*
- * The server sent n bytes again; round_trip: between the two ends of the pair.  What has become of this flow's trial by
- * that; when it is over its train is to go now as the packets that it stands for.
- */
-enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
-                                   uint64_t round_trip, uint64_t now);
+/* The server sent n bytes again.  Whether the trial's train is to go now as the packets that it stands for. */
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now);
 /* How often servers have sent again in vain, beyond once each, to how many connections that stand still now. */

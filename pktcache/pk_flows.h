@@ -20,9 +20,9 @@ struct pk_flow {
     bool            known;          /* `next` is */
     uint32_t        next;           /* behind the highest sequence number of the server that this side has passed on */
     bool            both_ways;      /* parent: its client's packets come this way, too */
-    bool            tried;          /* parent: a trial of it failed (pk_advance.h) */
     bool            whole;          /* parent: its server sent nothing that we did not see and its client may lack */
     uint8_t         train;          /* parent: which one waits for more of it (pk_train_queue.h); 0: none */
+    uint64_t        tried_at;       /* parent: when a trial of it came to nothing (pk_advance.h); 0: never */
     uint64_t        packets, bytes; /* segments; their bytes with headers */
     uint64_t        tokens, saved;  /* segments that were known; parent: bytes that the link did not carry */
 };

@@ -31,7 +31,8 @@ enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
-       ASIDE_EVERY = 500000 /* the child is told again whether we stand aside */
+       ASIDE_EVERY = 500000, /* the child is told again whether we stand aside */
+       TRIED_AGAIN = 2000000 /* a connection of which a trial came to nothing */
 };
 
 typedef struct pk_parent {
@@ -195,7 +196,7 @@ static void give_up_trial(pk_parent_t *p, bool failed, uint64_t now) {
     struct pk_flow *f = pk_flows_find(p->side.flows, &p->advance.trial);
 
     pk_advance_give_up(&p->advance, failed, now);
-    if (f) f->tried = true;
+    if (f) f->tried_at = now;
     unload(p, pk_trial_train(p->trial));
 }
 
@@ -228,7 +229,10 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         f->tokens += t->tokens;
         f->saved += saved;
         if (f->both_ways && saved) {
-            if (pk_advance_tries(&p->advance, &f->tuple)) pk_trial_keep(p->trial, t);
+            if (pk_advance_tries(&p->advance, &f->tuple)) {
+                pk_trial_keep(p->trial, t);
+                send_copy(p, t->bytes, t->n, t->tos); /* what the link loses shows nothing */
+            }
             pk_advance_train(&p->advance, &f->tuple, train_begins(t), pk_head_seq(&t->next), now);
         }
     }
@@ -292,7 +296,8 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
     if (p->advance.state == PK_GO) return true;
     if (!f->flow.both_ways) return p->unasked >= ASYMMETRIC;
-    return known && f->flow.whole && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
+    if (!known || !f->flow.whole || (f->flow.tried_at && now < f->flow.tried_at + TRIED_AGAIN)) return false;
+    return pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
 /*
@@ -302,9 +307,8 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;
 
-    enum pk_trial_end trial = pk_advance_again(&p->advance, &f->flow.tuple, seq, n, p->liveness.round_trip, now);
-    if (trial != PK_TRIAL_GOES_ON) {
-        f->flow.tried = trial == PK_TRIAL_FAILED;
+    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, n, now)) {
+        f->flow.tried_at = now;
         unload(p, pk_trial_train(p->trial));
         return false;
     }

@@ -223,7 +223,7 @@ START_TEST(test_packets_that_pass_leave_no_trial) {
 }
 END_TEST
 
-/* Something was lost before what is tried: that shows nothing, and the same connection is tried once more. */
+/* Something was lost before what is tried: its server sends that again, and what was tried is a proof. */
 START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     struct scenario s = quiet("lost before it");
     const struct pk_counters *c;
@@ -242,19 +242,65 @@ START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     from_server(second, 6 * s.mss, 4 * s.mss, s.mss);
     ck_assert_uint_lt(c->native_bytes - packets, 2 * s.mss); /* the end of a block that is new */
     packets = c->native_bytes;
-    from_server(second, 0, s.mss, s.mss);
-    ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss); /* that, and the train's packets */
-    from_server(second, s.mss, 5 * s.mss, s.mss);
+    from_server(second, 0, 6 * s.mss, s.mss);
     go_on(5000);
+    ck_assert_uint_lt(c->native_bytes - packets, 7 * s.mss);
     ck_assert_uint_eq(second->acked, 10 * s.mss);
     acknowledge(second);
     pk_side_tick(w.parent.side, w.now);
-    ck_assert_uint_eq(c->advanced, 0);
-    packets = c->native_bytes;
-    from_server(second, 10 * s.mss, 4 * s.mss, s.mss);
-    ck_assert_uint_eq(c->native_bytes, packets);
+    ck_assert_uint_eq(c->advanced, 1);
+    teardown();
+}
+END_TEST
+
+/* The link loses the train of a trial: it has gone twice. */
+START_TEST(test_a_trial_outlives_a_loss) {
+    struct scenario s = quiet("one of two");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 32);
+    go_on(1000000);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
     go_on(5000);
+    second = asked_stream(1, first);
+    from_server(second, 0, 4 * s.mss, s.mss);
+    ck_assert(lose_one(&w.down, PK_TRAIN));
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 4 * s.mss);
     acknowledge(second);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(w.parent.side->counters.advanced, 1);
+    teardown();
+}
+END_TEST
+
+/* What was tried is sent again: it goes as packets, and the connection is left alone for two seconds. */
+START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
+    struct scenario s = quiet("not soon");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 31);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    second = asked_stream(1, first);
+    from_server(second, 0, 4 * s.mss, s.mss);
+    lose(&w.down);
+    go_on(200000);
+    from_server(second, 0, s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 4 * s.mss);
+    for (uint32_t at = 4, late = 0; late < 3; at += 4, late++) {
+        uint64_t packets = c->native_bytes;
+        from_server(second, at * s.mss, 4 * s.mss, s.mss);
+        if (late < 2) ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss);
+        else ck_assert_uint_eq(c->native_bytes, packets);
+        go_on(5000);
+        acknowledge(second);
+        go_on(1100000);
+    }
     pk_side_tick(w.parent.side, w.now);
     ck_assert_uint_eq(c->advanced, 1);
     teardown();
@@ -528,6 +574,8 @@ int main(void) {
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
     tcase_add_test(t, test_packets_that_pass_leave_no_trial);
     tcase_add_test(t, test_a_loss_before_a_trial_is_no_failure);
+    tcase_add_test(t, test_a_trial_outlives_a_loss);
+    tcase_add_test(t, test_a_trial_that_failed_is_not_repeated_soon);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {
