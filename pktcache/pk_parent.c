@@ -754,13 +754,12 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
-/* Of what passed nothing is known here; what follows TCP has seen it, and what its clients lack servers send again. */
+/* Of what passed nothing is known here; what follows TCP has seen it. */
 static void parent_passed(pk_side_t *s, uint64_t now) {
     pk_parent_t *p = parent_of(s);
 
     if (p->advance.out) give_up_trial(p, false, now);
     pk_advance_forget(&p->advance);
-    for (struct pk_flow *f = NULL; (f = pk_flows_next(s->flows, f));) f->whole = false;
 }
 
 static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
