@@ -40,9 +40,9 @@
  * enough after 2 s, one after 3 s; what their servers send again from then on goes as it is, and they go on.
  *
  * A trial shows something only if the device has seen nothing of what is in its train.  What the server sends again may
- * have passed it before we saw the connection: pk_flow.whole says that there is no such thing.  It may have passed, too,
- * while we did not go on (pk_side_passed): what is watched then tells nothing.  If it was lost behind the device as well
- * and comes again, a trial with it is a proof that is none, and there is a doubt some two seconds later.
+ * have passed it before we saw the connection: pk_flow.whole says that there is no such thing.  It may have passed,
+ * too, while we did not go on (pk_side_passed): what is watched then tells nothing.  If it was lost behind the device
+ * as well and comes again, a trial with it is a proof that is none, and there is a doubt some two seconds later.
  *
  * Times in microseconds.  Nothing allocates.
  */
