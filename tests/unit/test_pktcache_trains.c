@@ -182,6 +182,18 @@ START_TEST(test_blocks_of_what_is_lost_are_told_again) {
 }
 END_TEST
 
+/* Stream 0, that went by once in a session in which no train was proven yet. */
+static struct stream *first_of_a_session(struct scenario *s, int number) {
+    s->keep = PK_KEEP_HTTP;
+    setup(s, number);
+    go_on(1000000);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s->mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    return first;
+}
+
 /*
  * What is tried shows nothing when packets have passed: it goes as packets itself, what waited behind it goes, and its
  * acknowledgement is no proof.
@@ -189,14 +201,8 @@ END_TEST
 START_TEST(test_packets_that_pass_leave_no_trial) {
     struct scenario s = quiet("passed");
     const struct pk_counters *c;
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 29);
-    go_on(1000000);
+    struct stream *first = first_of_a_session(&s, 29), *second;
     c = &w.parent.side->counters;
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
-    ck_assert_uint_eq(first->acked, first->n);
     for (int passes = 1; passes >= 0; passes--) {
         second = asked_stream(1 + passes, first);
         uint64_t packets = c->native_bytes;
@@ -222,13 +228,8 @@ END_TEST
 START_TEST(test_a_loss_before_a_trial_is_no_failure) {
     struct scenario s = quiet("lost before it");
     const struct pk_counters *c;
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 30);
-    go_on(1000000);
+    struct stream *first = first_of_a_session(&s, 30), *second;
     c = &w.parent.side->counters;
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
     second = asked_stream(1, first);
     for (uint32_t i = 1000; i < 6 * s.mss; i++) second->data[i] = (uint8_t)dice(256);
     from_server(second, 0, 6 * s.mss, s.mss);
@@ -251,12 +252,7 @@ END_TEST
 /* The link loses the train of a trial: it has gone twice. */
 START_TEST(test_a_trial_outlives_a_loss) {
     struct scenario s = quiet("one of two");
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 32);
-    go_on(1000000);
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
+    struct stream *first = first_of_a_session(&s, 32), *second;
     second = asked_stream(1, first);
     from_server(second, 0, 4 * s.mss, s.mss);
     ck_assert(lose_one(&w.down, PK_TRAIN));
@@ -273,13 +269,8 @@ END_TEST
 START_TEST(test_a_trial_that_failed_is_not_repeated_soon) {
     struct scenario s = quiet("not soon");
     const struct pk_counters *c;
-    s.keep = PK_KEEP_HTTP;
-    setup(&s, 31);
-    go_on(1000000);
+    struct stream *first = first_of_a_session(&s, 31), *second;
     c = &w.parent.side->counters;
-    struct stream *first = asked_stream(0, NULL), *second;
-    from_server(first, 0, first->n, s.mss);
-    go_on(5000);
     second = asked_stream(1, first);
     from_server(second, 0, 4 * s.mss, s.mss);
     lose(&w.down);
