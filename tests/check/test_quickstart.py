@@ -16,7 +16,7 @@ INSTEAD = """
 deps() { :; }
 need_root() { :; }
 squid() { :; }
-ndn_peers() { :; }
+test_peers() { :; }
 step() { echo "step $1"; }
 """
 

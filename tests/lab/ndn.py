@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-ndn.py - a real forwarder of named data and real clients in the lab; tests/peers/ndn/build makes them.
+ndn.py - a real forwarder of named data and real clients in the lab; tests/peers/build makes them.
 
     path = Path(lab, rtt=20).start()                        # path.py: server, router, clients
     forwarder = Forwarder(lab).on(path.router).start()
@@ -32,7 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def peer(part):
     """The folder with ndnd, python or ndnts; LabError if it is not made, with the sentence that says how."""
-    r = subprocess.run([os.path.join(ROOT, "tests", "peers", "ndn", "build"), "--where", f"--{part}"], capture_output=True, text=True, check=False)
+    r = subprocess.run([os.path.join(ROOT, "tests", "peers", "build"), "--where", f"--{part}"], capture_output=True, text=True, check=False)
     if r.returncode:
         raise LabError(r.stderr.strip())
     return r.stdout.strip()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tests ask of a console's page in a browser."""
+import pathlib
+import subprocess
+
+from lab.lab import ROOT, LabError
 
 TABLE = """
 const rows = {};
@@ -53,6 +57,22 @@ let level = 0;
 for (const e of all("h1, h2, h3")) { const l = Number(e.tagName[1]); if (l > level + 1) say("a level is left out", e); level = l; }
 return faults;
 """
+
+# What axe-core has found, each as [rule, impact, the first elements], and how many of its rules the page was held to and passed.
+AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations", "passes"]}).then(
+  (r) => done([r.passes.length, r.violations.map((v) => [v.id, v.impact, v.nodes.slice(0, 5).map((n) => n.html.slice(0, 120))])]), (e) => done([0, String(e)]));
+"""
+
+
+def axe(browser):
+    """What it says of the page as it is."""
+    r = subprocess.run([pathlib.Path(ROOT, "tests", "peers", "build"), "--where", "--axe"], capture_output=True, text=True, check=False)
+    if r.returncode:
+        raise LabError(r.stderr.strip())
+    browser.script(pathlib.Path(r.stdout.strip(), "node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8"))
+    return browser.later(AXE)
 
 
 def address(server, path="/qos-status"):

@@ -15,7 +15,7 @@ import time
 import pytest
 
 import http1
-from console_page import FAINT, FAULTS, address, opened, percent, rows, text
+from console_page import FAINT, FAULTS, address, axe, opened, percent, rows, text
 from lab import lab
 
 STATE, WEIGHT, DUE, SHARE, WAITING = range(5)
@@ -185,6 +185,19 @@ def test_can_be_read(page, dark):
     seen, faint = page.script(FAINT)
     assert seen > 150 and not faint, faint
     assert page.script(FAULTS) == []
+
+
+@pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
+@pytest.mark.parametrize("width", (1280, 375))
+def test_axe_finds_no_fault(page, dark, width):
+    page.size(width, 900)
+    page.dark(dark)
+    page.script("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    passed, faults = axe(page)
+    assert passed > 20 and faults == []
+    page.script("document.querySelector('main').append(document.createElement('input'))")
+    assert "label" in [rule for rule, *_ in axe(page)[1]]
 
 
 def test_can_be_heard_and_used_without_a_mouse(page):

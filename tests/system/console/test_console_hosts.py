@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from console_page import FAINT, FAULTS, opened
+from console_page import FAINT, FAULTS, axe, opened
 from lab import lab
 
 
@@ -67,6 +67,15 @@ def test_squid_beside_another_host(browser, hosts):
     assert shown["Link"] == "20\u202fMbit/s" and "Stalled" in shown, shown
     browser.until("return document.querySelectorAll('.host')[1].querySelectorAll('figure').length > 4", "its plots")
     assert "Link" in plots(browser, 1)
+
+
+@pytest.mark.parametrize("kind", ("eeod", "ccn", "pktcache"))
+def test_axe_finds_no_fault_in_the_page_of(browser, hosts, kind):
+    opened(browser, hosts.url[kind])
+    browser.script("for (const d of document.querySelectorAll('details')) d.open = true")
+    browser.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    passed, faults = axe(browser)
+    assert passed > 15 and faults == []
 
 
 def test_a_daemon_that_is_gone_is_said(browser, hosts):
