@@ -10,7 +10,7 @@ In each cell eight clients fetch streams all the time, over a link of 100 Mbit/s
 
 - Streams come whole, byte by byte (streams.py).
 - No connection stands still for longer than it must.  What it must: while the link is cut, and until the timer runs out that runs when the cut is over.  TCP's timers double, and each is as long as all before it
-  together, so that is twice the last one (streams.over, lossy).  Where only a daemon is struck the link carries on, and what counts is one timer of either end.  Beyond that a second at most.  A new connection has
+  together, so that is twice the last one (streams.over, lossy); and one more that TCP has measured across the cut (Streams.end).  Where only a daemon is struck the link carries on, and what counts is one timer of either end.  Beyond that a second at most.  A new connection has
   timers of its own for its SYN, of 1 s, 2 s and so on: it comes about after twice the time of the cut, and a second for the first timer, and one more.
 - `at_work` is true within TRUTH of the fault's end at both ends, and trains go.  While the fault lasts it is false at both ends TRUTH after its beginning; a daemon that is dead or stopped says nothing.  With a
   device on the link that follows TCP trains must not go: when the trials are over both ends say so, and after the fault again.

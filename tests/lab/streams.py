@@ -30,12 +30,12 @@ TEMPLATES, LENGTH, EACH = 8, 400_000, 9_000
 SILENT, LOOK, LONG, MOST = 0.05, 0.02, 0.3, 20      # seconds: how often is looked; what is told; what is excused
 
 
-def timeout_of(s):
-    """Seconds: the retransmission timer that runs, or the one that probes a closed window; 0: none."""
+def timer_of(s):
+    """(seconds, measured): the retransmission timer that runs, or the one that probes a closed window; 0: none.  measured: it is what TCP takes the way for, and has not been doubled."""
     probes, backoff, rto, unacked = struct.unpack_from("3xBB3xI12xI", s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104))
     if not probes and not unacked:
-        return 0.0
-    return rto / 1e6 * (2 ** backoff if probes else 1)
+        return 0.0, False
+    return rto / 1e6 * (2 ** backoff if probes else 1), not backoff
 
 
 def template(i):
@@ -58,7 +58,7 @@ def whole(i, number):
 
 
 class Excuses:
-    """Looks at the timers of connections, and at how late it looks itself, and prints what is long: [when, the client's port or 0, seconds]."""
+    """Looks at the timers of connections, and at how late it looks itself, and prints what is long: [when, the client's port or 0, seconds, measured]."""
 
     def __init__(self):
         self.lock, self.watched = threading.Lock(), {}
@@ -78,27 +78,28 @@ class Excuses:
         while True:
             time.sleep(LOOK)
             now = time.monotonic()
-            seen, last = [(0, now - last - LOOK)], now
+            seen, last = [(0, now - last - LOOK, False)], now
             with self.lock:
                 for s, port in self.watched.items():
                     try:
-                        seen.append((port, timeout_of(s)))
+                        seen.append((port, *timer_of(s)))
                     except OSError:
                         continue
-            for port, seconds in seen:
+            for port, seconds, measured in seen:
                 if seconds > LONG:
-                    print(json.dumps([now, port, seconds]), flush=True)
+                    print(json.dumps([now, port, seconds, measured]), flush=True)
 
 
 def over(gap, excuses, lossy):
     """
-    excuses: lines of a server, and of what else ends TCP on the way, parsed; gap["excuses"] are those that count, afterwards, and gap["late"] the time in which that did not get to run.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
+    excuses: lines of a server, and of what else ends TCP on the way, parsed; gap["excuses"] are those that count, afterwards, gap["late"] the time in which that did not get to run, and gap["measured"] its longest timer that had not been doubled.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
     loss probe, which is no longer: in all twice the last one.  Nothing is excused for more than MOST.
     """
     begin, end = gap["end"] - gap["seconds"], gap["end"]
     gap["excuses"] = [e for e in excuses if e[1] in (gap["port"], 0) and begin <= e[0] <= end + 2 * LOOK + (0 if e[1] else e[2])]
-    server = max([LONG / 2, *(seconds for _, port, seconds in gap["excuses"] if port)])
-    late = gap["late"] = sum(seconds for _, port, seconds in gap["excuses"] if not port)
+    server = max([LONG / 2, *(seconds for _, port, seconds, _ in gap["excuses"] if port)])
+    late = gap["late"] = sum(seconds for _, port, seconds, _ in gap["excuses"] if not port)
+    gap["measured"] = max([0.0, *(seconds for _, port, seconds, measured in gap["excuses"] if port and measured)])
     return gap["seconds"] - min((gap["own"] + server) * (2 if lossy else 1), MOST) - late
 
 
@@ -163,7 +164,7 @@ class Client:
             try:
                 part = s.recv(1 << 18)
             except TimeoutError:
-                own = max(own, timeout_of(s))
+                own = max(own, timer_of(s)[0])
                 silent += 1
                 if silent * SILENT > 60:
                     raise
