@@ -10,7 +10,7 @@ import pytest
 
 from gateway import three_classes
 from lab.httpd import HTTPD, sanitizer_environment
-from lab.lab import kept_lab, program, wait_for
+from lab.lab import ROOT, free_port, kept_lab, program, wait_for
 from lab.load import Load
 from lab.pair import Pair
 
@@ -127,6 +127,21 @@ def test_what_answers_is_something_else(new_gateway):
         assert status == FAILURE and said(lines, "FAIL", "no status of mod_qos_drr"), lines
         status, lines = doctor("httpd", *httpd, "--status", f"{gateway.url}/static/50m.bin")
         assert status == WARNING and said(lines, "WARN", "does not answer"), lines
+
+
+@pytest.mark.parametrize("site", ("Redirect permanent / https://www.example.org/", "ProxyPass / http://127.0.0.1:{origin}/"))
+def test_a_status_that_the_site_does_not_reach(new_gateway, site):
+    """As the page for a site under crawlers has it, beside one that keeps every path for itself."""
+    with open(os.path.join(ROOT, "docs/tasks/crawlers.md"), encoding="utf-8") as f:
+        own = re.search(r"^ +Listen 127\.0\.0\.1:8081\n.*?</VirtualHost>$", f.read(), re.M | re.S).group(0)
+    gateway, port = new_gateway(), free_port()
+    gateway.more_text += f"<VirtualHost *:{gateway.port}>\n{site.format(origin=gateway.origin.port)}\n</VirtualHost>\n{own.replace('8081', str(port))}\n"
+    gateway.config = gateway.whole_config()
+    with gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status != OK and not any("scheduled" in line for line in lines), lines
+        status, lines = doctor("httpd", *of_httpd(gateway)[:2], "--status", f"http://127.0.0.1:{port}/qos-status")
+        assert status == OK and said(lines, "ok", "requests are scheduled"), lines
 
 
 # ---- policies and tables ---------------------------------------------------------------------------------------------------------------
