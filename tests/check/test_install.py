@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "/opt/elsewhere"
-UNITS = {"fairgate-bots.service", "fairgate-door@.service", "fairgate-pktcache@.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
+UNITS = {"fairgate-bots.service", "fairgate-door@.service", "fairgate-pktcache@.service", "fairgate-pktcache-console.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
 COMMANDS = ("fairgate-bots", "fairgate-ccncall", "fairgate-ccnget", "fairgate-eeod", "fairgate-pktcache", "fairgate-policy", "fairgate-prober")
 MODULES = "/usr/lib/apache2/modules"
 
