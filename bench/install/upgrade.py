@@ -23,7 +23,7 @@ def measure(bench):
         folder = made.repo + "-upgrade"
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            made.layer(folder, f"apt-get -y -q install apache2 iproute2 iptables netbase python3 systemd; apt-get -y -q --download-only install {NEEDED}; "
+            made.layer(folder, f"apt-get -y -q install apache2 iproute2 netbase nftables python3 systemd; apt-get -y -q --download-only install {NEEDED}; "
                                f"apt-get -y -q --download-only --reinstall install {HTTPD}")
             text = made.run([folder], f"{HERE}/try-upgrades {made.repo}", [HERE])
             got = {what: json.loads(said) for what, said in re.findall(r"^(modules|httpd|alone) (\{.*\})$", text, re.MULTILINE)}

@@ -30,7 +30,8 @@ class Archive:
         for directory in ("lists/partial", "cache/archives/partial"):
             (self.top / "state" / directory).mkdir(parents=True)
         (self.top / "apt.conf").write_text(f'Dir::Etc::SourceList "{self.top}/sources.list";\nDir::Etc::SourceParts "/dev/null";\n'
-                                           f'Dir::State "{self.top}/state";\nDir::Cache "{self.top}/state/cache";\n')
+                                           f'Dir::State "{self.top}/state";\nDir::Cache "{self.top}/state/cache";\n'
+                                           'Acquire::GzipIndexes "true";\n')      # copies, as of an archive that is elsewhere
         return self
 
     def __exit__(self, *_):

@@ -33,6 +33,6 @@ def test_one_that_is_not(proxy_with, config, how, what):
 
 def test_a_squid_without_fqrs(proxy_with):
     proxy = proxy_with("fqrs off\n")
-    done = subprocess.run([program("doctor/fairgate"), "doctor", "squid", "--squid", f"{squid.stock()}/sbin/squid -f {proxy.path('squid.conf')}"], capture_output=True, text=True,
+    done = subprocess.run([program("doctor/fairgate"), "doctor", "squid", "--squid", f"{squid.debian()}/sbin/squid -f {proxy.path('squid.conf')}"], capture_output=True, text=True,
                           timeout=60, check=False)
     assert done.returncode == FAILURE and said(done.stdout.splitlines(), "FAIL", "has no fqrs"), done.stdout
