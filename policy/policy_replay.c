@@ -574,7 +574,10 @@ static int replay_run(struct replay *r) {
     int status = replay_file(r);
 
     if (status == BASE_RIGHT && !r->lines) {
-        fprintf(stderr, "%s: no line is of the format; say it with --format 'LogFormat string'\n", r->log_name);
+        fprintf(stderr,
+                r->bad ? "%s: no line is of the format; say it with --format 'LogFormat string'\n"
+                       : "%s: there is no line in it\n",
+                r->log_name);
         status = BASE_WRONG;
     }
     if (status) return status;

@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = "/opt/elsewhere"
-UNITS = {"fairgate-bots.service", "fairgate-door@.service", "fairgate-pktcache@.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
+UNITS = {"fairgate-bots.service", "fairgate-door@.service", "fairgate-pktcache@.service", "fairgate-pktcache-console.service", "fairgate-prober.service", "fairgate-transparent.service", "fairgate-transparent-site.service"}
 COMMANDS = ("fairgate-bots", "fairgate-ccncall", "fairgate-ccnget", "fairgate-eeod", "fairgate-pktcache", "fairgate-policy", "fairgate-prober")
 MODULES = "/usr/lib/apache2/modules"
 
@@ -122,7 +122,9 @@ def test_httpd_takes_the_examples(stage, there, tmp_path, name):
 
 @pytest.mark.parametrize("shell", ("bash", "zsh"))
 @pytest.mark.parametrize("typed, offered", (("fairgate-policy ", {"check", "explain", "replay"}), ("fairgate-policy explain --src", {"--src", "--src-port", "--src-name"}),
-                                            ("fairgate-prober cr", {"crawl"}), ("fairgate-pktcache --p", {"--parent", "--prometheus"})))
+                                            ("fairgate-prober cr", {"crawl"}), ("fairgate-pktcache --p", {"--parent", "--prometheus"}), ("fairgate ", {"doctor"}),
+                                            ("fairgate doctor --q", {"--quiet"}), ("fairgate-door s", {"shut", "status"}),
+                                            ("fairgate-transparent ", {"start", "stop", "status"})))
 def test_completion(there, tmp_path, shell, typed, offered):
     if not shutil.which(shell):
         pytest.skip(f"no {shell} here")

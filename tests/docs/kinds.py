@@ -182,6 +182,11 @@ def wrong_of_ours(words, files):
     return []
 
 
+def wrong_sed(words, path):
+    status, told = run([*(w for w in words[:-1] if w != "-i"), path])
+    return [] if status == 0 and told != path.read_text() else [f"{shlex.join(words)} changes nothing"]
+
+
 def wrong_unit(word, made):
     """made: what the commands before it have copied."""
     unit = word if "." in word else word + ".service"
@@ -219,6 +224,9 @@ def wrong_command(words, files, made=()):
         return wrong_options(words[1:], said, name) + ([] if words[1] in ("5.7", "6.13", "7.7") else [f"there is no patch for Squid {words[1]}"])
     if name == "apt":
         return wrong + [f"there is no package {w}" for w in words[2:] if w not in packages() | {"squid"}] + ([] if words[1] in ("install", "remove", "purge", "update") else [f"apt {words[1]}?"])
+    if name == "sed":       # changes a file of the packages
+        path = TOP / "debian" / words[-1].replace("/etc/apache2/mods-available/", "apache2/")
+        return wrong_sed(words, path) if path.exists() else [f"no package has {words[-1]}"]
     if name in ("a2enmod", "a2dismod"):
         return wrong + [f"there is no module {w}" for w in words[1:] if w not in MODULES and not pathlib.Path(f"/etc/apache2/mods-available/{w}.load").exists()]
     if name in ("a2ensite", "a2dissite"):
@@ -270,7 +278,7 @@ def is_shell(text):
     except ValueError:
         return False
     starts = {*OURS, "fairgate-transparent", "./quickstart", "./squid-fqrs/build", "squid-fqrs/build", *ABROAD, "a2enmod", "a2dismod", "a2ensite", "a2dissite", "apachectl", "cp", "curl",
-              "echo", "install", "tee", "ip", "make", "mkdir", "chown", "umask", "openssl", "ethtool", "apache2"}
+              "echo", "install", "tee", "ip", "make", "mkdir", "chown", "umask", "openssl", "ethtool", "apache2", "sed"}
     return bool(found) and all(w and w[0] in starts for w in found) and not re.match(r"install\s+\w+=", text)
 
 
@@ -446,9 +454,13 @@ def unit(part):
     for line in re.findall(r"^ExecStart\w*=(.*)$", part.text, re.M):
         words = shlex.split(line)
         wrong += [x for x in run(["sh", "-n", "-c", words[2]])[1].split("\n") if x] if words[:2] == ["/bin/sh", "-c"] else []
+    # Where ours are built, they stand elsewhere.
+    text = re.sub(r"/usr/s?bin/(fairgate[\w-]*)", lambda m: str(program(m[1])) if m[1] in OURS else m[0], part.text)
     with Files(part) as files:
         path = files.at / "docs-part.service"
-        path.write_text("[Service]\nExecStart=/bin/true\n" + part.text + "\n")
+        for words in map(shlex.split, re.findall(r"^ExecStart\w*=/usr/s?bin/(fairgate.*)$", part.text, re.M)):
+            wrong += wrong_of_ours(words, files)
+        path.write_text("[Service]\nType=oneshot\nExecStart=/bin/true\n" + text + "\n")
         status, said = run(["systemd-analyze", "verify", "--man=no", path])
     return wrong + [x for x in said.split("\n") if "docs-part" in x]
 

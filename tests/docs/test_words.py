@@ -13,7 +13,7 @@ HOME = {"mod_qos_drr": "Qos", "mod_eeod": "Eeod", "mod_ccn": "Ccn"}
 # A package, and a folder of results, are no commands.
 NO_COMMANDS = {"fairgate-tools", "fairgate-results"}
 # Files that whoever follows the docs makes himself.
-MADE = {"/etc/apache2/conf-enabled/fairgate.conf"}
+MADE = {"/etc/apache2/conf-available/fairgate-status.conf", "/etc/apache2/conf-enabled/fairgate.conf"}
 
 
 def sources(*folders):
@@ -84,6 +84,12 @@ def test_quickstart_knows_what_it_is_told_to_do():
     said = help_of(TOP / "quickstart")
     wrong = [(p.name, w) for p in documents() for w in re.findall(r"\./quickstart ([a-z-]+)", p.read_text()) if not re.search(rf"^  {w}\b", said, re.M)]
     assert wrong == []
+
+
+def test_quickstart_is_called_by_root_where_it_must_be():
+    root = set(re.findall(r"need_root ([a-z-]+)", (TOP / "quickstart").read_text()))
+    wrong = [(p.name, w) for p in documents() for w in re.findall(r"^    \./quickstart ([a-z-]+)", p.read_text(), re.M) if w in root]
+    assert {"packages", "demo"} <= root and not wrong, wrong
 
 
 def test_files_are_there():

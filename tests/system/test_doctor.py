@@ -4,12 +4,13 @@ import os
 import re
 import subprocess
 import time
+import zlib
 
 import pytest
 
 from gateway import three_classes
 from lab.httpd import HTTPD, sanitizer_environment
-from lab.lab import kept_lab, program, wait_for
+from lab.lab import ROOT, free_port, kept_lab, program, wait_for
 from lab.load import Load
 from lab.pair import Pair
 
@@ -55,7 +56,7 @@ def test_a_gateway_that_is_well(new_gateway):
         assert lines[-1] == f"{len(lines) - 1} well, 0 warnings, 0 failures"
         assert doctor("httpd", "--quiet", *of_httpd(gateway)) == (OK, lines[-1:])
     status, lines = doctor("httpd", *of_httpd(gateway))
-    assert status == WARNING and said(lines, "WARN", "qos-status does not answer")
+    assert status == WARNING and said(lines, "WARN", "qos-status does not answer: .*connect")
 
 
 def test_one_that_only_looks(new_gateway):
@@ -84,7 +85,7 @@ def test_a_wrong_configuration(new_gateway):
     assert status == FAILURE and said(lines, "FAIL", "its configuration is wrong: .*QosWindow many"), lines
 
 
-def test_no_module(new_gateway):
+def test_no_module(new_gateway, tmp_path):
     gateway = new_gateway()
     gateway.configure()
     config = os.path.join(gateway.dir, "bare.conf")
@@ -92,6 +93,19 @@ def test_no_module(new_gateway):
         to.writelines(line for line in f.read().split("<", 1)[0].splitlines(keepends=True) if "qos" not in line.lower())
     status, lines = doctor("httpd", "--httpd", httpd_of(gateway, config))
     assert status == FAILURE and said(lines, "FAIL", "none of qos_drr, eeod and ccn"), lines
+    # Where nobody asks for it, that httpd is somebody else's.
+    bin_of = tmp_path / "bin"
+    bin_of.mkdir()
+    for name, file in (("apache2ctl", config), ("apachectl", config), ("ours", gateway.config_file)):
+        (bin_of / name).write_text(f'#!/bin/sh\nexec {httpd_of(gateway, file)} "$@"\n')
+        (bin_of / name).chmod(0o755)
+    policy = tmp_path / "policy.xml"
+    policy.write_text('<classification><class id="1" quantum="1" default="yes"/></classification>')
+    status, lines = doctor("--policy", policy, "--pages", policy / "none", "--bots", policy / "none", path=[str(bin_of)])
+    assert not [line for line in lines if " httpd " in line] and said(lines, "ok", "policy.xml: right"), lines
+    (bin_of / "ours").rename(bin_of / "apache2ctl")
+    status, lines = doctor("--policy", policy, "--status", f"{gateway.url}/qos-status", path=[str(bin_of)])
+    assert said(lines, "ok", "loaded: qos_drr"), lines
 
 
 def test_a_class_that_starves(new_gateway):
@@ -115,6 +129,21 @@ def test_what_answers_is_something_else(new_gateway):
         assert status == WARNING and said(lines, "WARN", "does not answer"), lines
 
 
+@pytest.mark.parametrize("site", ("Redirect permanent / https://www.example.org/", "ProxyPass / http://127.0.0.1:{origin}/"))
+def test_a_status_that_the_site_does_not_reach(new_gateway, site):
+    """As the page for a site under crawlers has it, beside one that keeps every path for itself."""
+    with open(os.path.join(ROOT, "docs/tasks/crawlers.md"), encoding="utf-8") as f:
+        own = re.search(r"^ +Listen 127\.0\.0\.1:8081\n.*?</VirtualHost>$", f.read(), re.M | re.S).group(0)
+    gateway, port = new_gateway(), free_port()
+    gateway.more_text += f"<VirtualHost *:{gateway.port}>\n{site.format(origin=gateway.origin.port)}\n</VirtualHost>\n{own.replace('8081', str(port))}\n"
+    gateway.config = gateway.whole_config()
+    with gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status != OK and not any("scheduled" in line for line in lines), lines
+        status, lines = doctor("httpd", *of_httpd(gateway)[:2], "--status", f"http://127.0.0.1:{port}/qos-status")
+        assert status == OK and said(lines, "ok", "requests are scheduled"), lines
+
+
 # ---- policies and tables ---------------------------------------------------------------------------------------------------------------
 
 def test_policies(tmp_path):
@@ -127,10 +156,17 @@ def test_policies(tmp_path):
     assert status == FAILURE and said(lines, "ok", "a policy.xml") and said(lines, "FAIL", "wrong.xml:2: ")
 
 
+def crawlers(*networks):
+    """A table of what one of them publishes (crawlers_table.h)."""
+    lines = ["fairgate-bots\t1\t1790000000", "crawler\tgooglebot", "agent\tGooglebot", "source\thttps://www.example.com/googlebot.json\t1790000000\t-", *networks]
+    body = "".join(f"{line}\n" for line in lines)
+    return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
+
+
 def test_tables(tmp_path):
     pages, bots = tmp_path / "pages", tmp_path / "bots"
     subprocess.run([program("prober/fairgate-prober"), "import", pages], input=TABLE, text=True, check=True)
-    bots.write_text("x")
+    bots.write_text(crawlers("192.0.2.0/24"))
     words = ("tables", "--pages", pages, "--bots", bots)
     status, lines = doctor(*words)
     assert status == OK and said(lines, "ok", "crawlers is 0 h old") and said(lines, "ok", "sizes is 0 h old")
@@ -139,9 +175,15 @@ def test_tables(tmp_path):
     os.utime(bots, (old, old))
     status, lines = doctor(*words)
     assert status == WARNING and said(lines, "WARN", "crawlers is 216 h old") and said(lines, "WARN", "sizes is 216 h old")
+    # Whoever could not be reached has left a table, too.
+    bots.write_text(crawlers())
+    subprocess.run([program("prober/fairgate-prober"), "import", pages], input="", text=True, check=True)
+    status, lines = doctor(*words)
+    assert status == WARNING and said(lines, "WARN", "crawlers has lists, and no network of any") and said(lines, "WARN", "sizes has no page"), lines
+    bots.write_text("x")
     pages.write_text("fairgate-pages\t3\t0\n")
     status, lines = doctor(*words)
-    assert status == FAILURE and said(lines, "FAIL", "another version")
+    assert status == FAILURE and said(lines, "FAIL", "another version") and said(lines, "FAIL", "bots:1: "), lines
 
 
 # ---- pktcache --------------------------------------------------------------------------------------------------------------------------

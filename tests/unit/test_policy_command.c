@@ -86,7 +86,7 @@ static const struct {
     { "replay --charge gold " EXAMPLE " /dev/null", 2, "--charge gold", NULL },
     { "replay --format '%h' " EXAMPLE " /dev/null", 1, "the log's format has no time", NULL },
     { "replay --site www.example.org " EXAMPLE " /dev/null", 1, "write scheme and host", NULL },
-    { "replay " EXAMPLE " /dev/null", 1, "/dev/null: no line is of the format", NULL },
+    { "replay " EXAMPLE " /dev/null", 1, "/dev/null: there is no line in it", NULL },
     { "explain", 2, "explain needs a file", NULL },
     { "explain /nonexistent", 1, "/nonexistent: cannot be read", NULL },
 };
