@@ -405,6 +405,13 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint8_t t
     child_release_reordered(c, now);
 }
 
+static void child_hears(pk_child_t *c, bool heard) {
+    if (c->unheard == !heard) return;
+    c->unheard = !heard;
+    if (heard) c->out.say(c->out.context, BASE_LOG_NOTICE, "the parent is heard again");
+    else c->out.say(c->out.context, BASE_LOG_WARNING, "nothing is heard of the parent; packets go as they are");
+}
+
 /* The parent takes it once, and what is sealed counts for nothing there before. */
 static void child_ready(pk_child_t *c, uint64_t now) {
     child_send_datagram(c, c->ready_said, c->ready_bytes);
@@ -426,6 +433,7 @@ static void child_established(pk_child_t *c, const void *answer, size_t n, bool 
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
     c->established_at = c->heard_at = now;
+    child_hears(c, true);
     c->side.counters.sessions++;
     if (!renewed) c->out.say(c->out.context, BASE_LOG_NOTICE, "session established");
     status(c, now);
@@ -490,7 +498,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint8_t t
     enum pk_type type = pk_open(c->session, datagram, bytes, &o);
     if (type && !o.before) {
         c->heard_at = now;
-        c->unheard = false;
+        child_hears(c, true);
     }
     c->came += type && !o.before;
     switch (type) {
@@ -566,7 +574,7 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     }
     if (gone) resume(c, now);
     child_ask(c, now);
-    c->unheard = there && now >= c->heard_at + UNHEARD;
+    if (there && now >= c->heard_at + UNHEARD) child_hears(c, false);
 }
 
 static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {

@@ -63,9 +63,9 @@ static uint64_t lead_clock_now(void) {
 }
 
 /* Takes the sentence. */
-static void lead_say(pk_lead_t *l, char *sentence, uint64_t now) {
+static void lead_say(pk_lead_t *l, enum base_log_priority p, char *sentence, uint64_t now) {
     if (sentence && (strncmp(l->said, sentence, sizeof l->said - 1) || now >= l->said_at + SAY_EVERY)) {
-        base_log(BASE_LOG_WARNING, "%s", sentence);
+        base_log(p, "%s", sentence);
         snprintf(l->said, sizeof l->said, "%s", sentence);
         l->said_at = now;
     }
@@ -284,7 +284,7 @@ static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
 
     if (!pk_tun_is_up(l->c->device)) return PK_WHY_DOWN;
     if (!find(l, &place, &error)) {
-        lead_say(l, error, now);
+        lead_say(l, BASE_LOG_WARNING, error, now);
         return PK_WHY_LINK;
     }
     if (same_place(&place, &l->place) && !l->taken) return PK_WHY_NOTHING;
@@ -300,7 +300,7 @@ static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
                   "`tc qdisc del dev %s ingress; tc qdisc add dev %s clsact`",
                   name, strerror(why), name, name);
     }
-    lead_say(l, error, now);
+    lead_say(l, why || l->taken ? BASE_LOG_WARNING : BASE_LOG_NOTICE, error, now);
     l->place = why ? (struct pk_place){ .device = 0 } : place;
     l->taken = false;
     return why ? PK_WHY_LINK : PK_WHY_NOTHING;

@@ -158,6 +158,22 @@ def test_a_long_way(lab):
         assert pair.parent.counters()["hits"] > 1000 and pair.parent.counters()["outages"] <= 6
 
 
+@pytest.mark.parametrize("gone", ("parent", "child"))
+def test_each_end_says_that_it_hears_nothing_of_the_other(lab, gone):
+    pair = Pair(lab).start()
+    pair.both()
+    gone, stays = (pair.parent, pair.child) if gone == "parent" else (pair.child, pair.parent)
+    wait_for(lambda: gone.at_work() and stays.at_work(), 10, "both ends at work")
+    nothing, again = {"parent": ("nothing is heard of what was sent to the child; packets go as they are", "what is sent reaches the child again"),
+                      "child": ("nothing is heard of the parent; packets go as they are", "the parent is heard again")}[stays.role]
+    gone.kill()
+    wait_for(lambda: nothing in stays.said(), 5, f"the {stays.role}'s log")
+    assert again not in stays.said()
+    gone.start()
+    wait_for(lambda: again in stays.said() or "session established" in stays.said().split(nothing)[1], 10, f"the {stays.role}'s log, afterwards")
+    assert stays.said().count(nothing) == 1
+
+
 def test_a_queue_that_is_full(lab):
     """For seconds: what asks whether the child hears must not keep it full."""
     pair, s = streams(lab, rate="2mbit", rtt=40, queue=400_000)
