@@ -24,18 +24,11 @@ import signal
 import socket
 import subprocess
 
-from .lab import ROOT, LabError, Server
+from .lab import LabError, Server
+from .peers import peer
 
 PORT = 6363
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def peer(part):
-    """The folder with ndnd, python or ndnts; LabError if it is not made, with the sentence that says how."""
-    r = subprocess.run([os.path.join(ROOT, "tests", "peers", "build"), "--where", f"--{part}"], capture_output=True, text=True, check=False)
-    if r.returncode:
-        raise LabError(r.stderr.strip())
-    return r.stdout.strip()
 
 
 class Forwarder(Server):

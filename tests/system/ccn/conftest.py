@@ -6,6 +6,7 @@ import pytest
 
 from lab import lab, ndn
 from lab.path import Path
+from lab.peers import peer
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +16,7 @@ def peers():
         pytest.skip("network namespaces need root")
     try:
         for part in ("ndnd", "python", "ndnts"):
-            ndn.peer(part)
+            peer(part)
     except (lab.LabError, OSError) as why:
         pytest.skip(str(why))
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What tests ask of a console's page in a browser."""
 import pathlib
-import subprocess
 
-from lab.lab import ROOT, LabError
+from lab.peers import peer
 
 TABLE = """
 const rows = {};
@@ -66,12 +65,15 @@ axe.run(document, {resultTypes: ["violations", "passes"]}).then(
 """
 
 
+def all_open(browser):
+    """What is folded away is there, too."""
+    browser.script("for (const d of document.querySelectorAll('details')) d.open = true")
+    browser.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+
+
 def axe(browser):
     """What it says of the page as it is."""
-    r = subprocess.run([pathlib.Path(ROOT, "tests", "peers", "build"), "--where", "--axe"], capture_output=True, text=True, check=False)
-    if r.returncode:
-        raise LabError(r.stderr.strip())
-    browser.script(pathlib.Path(r.stdout.strip(), "node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8"))
+    browser.script(pathlib.Path(peer("axe"), "node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8"))
     return browser.later(AXE)
 
 

@@ -15,7 +15,7 @@ import time
 import pytest
 
 import http1
-from console_page import FAINT, FAULTS, address, axe, opened, percent, rows, text
+from console_page import FAINT, FAULTS, address, all_open, axe, opened, percent, rows, text
 from lab import lab
 
 STATE, WEIGHT, DUE, SHARE, WAITING = range(5)
@@ -178,8 +178,7 @@ def test_explain(page, busy):
 @pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
 def test_can_be_read(page, dark):
     page.dark(dark)
-    page.script("for (const d of document.querySelectorAll('details')) d.open = true")
-    page.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    all_open(page)
     ground = [int(n) for n in re.findall(r"\d+", page.script("return getComputedStyle(document.documentElement).backgroundColor"))]
     assert max(ground) < 64 if dark else min(ground) > 200
     seen, faint = page.script(FAINT)
@@ -192,8 +191,7 @@ def test_can_be_read(page, dark):
 def test_axe_finds_no_fault(page, dark, width):
     page.size(width, 900)
     page.dark(dark)
-    page.script("for (const d of document.querySelectorAll('details')) d.open = true")
-    page.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    all_open(page)
     passed, faults = axe(page)
     assert passed > 20 and faults == []
     page.script("document.querySelector('main').append(document.createElement('input'))")

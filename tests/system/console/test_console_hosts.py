@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from console_page import FAINT, FAULTS, axe, opened
+from console_page import FAINT, FAULTS, all_open, axe, opened
 from lab import lab
 
 
@@ -72,8 +72,7 @@ def test_squid_beside_another_host(browser, hosts):
 @pytest.mark.parametrize("kind", ("eeod", "ccn", "pktcache"))
 def test_axe_finds_no_fault_in_the_page_of(browser, hosts, kind):
     opened(browser, hosts.url[kind])
-    browser.script("for (const d of document.querySelectorAll('details')) d.open = true")
-    browser.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    all_open(browser)
     passed, faults = axe(browser)
     assert passed > 15 and faults == []
 

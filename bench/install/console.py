@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-looking.py - console_load_ms: from the address being typed until the figures of the first second are drawn, in Chromium, with ten minutes kept at the host.
+console.py - console_load_ms: from the address being typed until the figures of the first second are drawn, in Chromium, with ten minutes kept at the host.
 
 console_cpu_percent_50: what fifty open consoles cost httpd, in percent of one processor: its processes' time with fifty clients that ask each second for
 what a page asks for, on connections that stay, less their time with none, in turns.  At the same gateway, which has sixteen classes and some load.
