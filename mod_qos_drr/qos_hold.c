@@ -23,6 +23,7 @@
 #include "qos_dispatch.h"
 #include "qos_exempt.h"
 #include "qos_refuse.h"
+#include "qos_stall.h"
 #include "qos_streams.h"
 #include "qos_threads.h"
 
@@ -81,6 +82,7 @@ static int hold_leave(struct qos_request *q) {
 static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
     q->outcome = outcome;
     q->wait_us = now - q->submitted;
+    qos_stall_released(q->outlet);
     qos_account_begin(q);
 }
 

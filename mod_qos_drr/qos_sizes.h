@@ -18,6 +18,7 @@
 #include "qos_cost.h"
 #include "qos_exempt.h"
 #include "qos_inner.h"
+#include "qos_stall.h"
 #include "qos_told.h"
 #include "qos_visitor.h"
 #include "qos_signers.h"
@@ -43,6 +44,7 @@ struct qos_area {
     struct qos_rate           rate[QOS_OUTLETS];
     struct qos_exempt_places  exempt;
     struct qos_inner_area     inner;
+    struct qos_stalls         stalls;
     struct qos_visitor_counts visitors;
     struct qos_told           told;
     struct qos_crawlers       crawlers;

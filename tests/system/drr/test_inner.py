@@ -279,3 +279,44 @@ def test_php_page_that_fetches_from_its_own_site_serves_as_without_the_module(ne
         assert s["refused"] == s["timed_out"] == 0 and s["submitted"] == s["inner_by_address"] == sum(served[on]), s
     fpm.stop()
     assert sum(served[on]) >= 0.95 * sum(served[off]), (served[on], served[off])
+
+
+# ---- windows in which nothing ends ------------------------------------------------------------------------------------------------------
+
+def test_cycle_that_shows_no_sign_is_named_within_5_s_and_ends(new_gateway, parts):
+    """With QosSelf Off nobody knows that what waits is what the slots wait for."""
+    with new_gateway(window=2, wait=50, classes=ONE_CLASS) as g, contextlib.ExitStack() as stack:
+        target = fetching(parts, g.port)
+        connections = [stack.enter_context(g.connect(deadline=60)) for _ in range(3)]
+        began = time.monotonic()
+        for c in connections:
+            c.send("GET", target)
+        wait_for(lambda: "window of server is stalled" in g.log(), 5.5, "the line in the log")
+        assert time.monotonic() - began < 5.5
+        assert "/php/fetch.php" in g.log()
+        status = g.status_if_served()
+        assert [c.receive().status for c in connections] == [200] * 3
+        assert time.monotonic() - began < 20
+        wait_for(lambda: "requests are released again" in g.log(), 5, "the end in the log")
+        assert g.settled()["stalls"] == 1
+        assert status is None or status["stalled_s"] >= 0
+
+
+def test_backend_that_hangs_keeps_little_more_than_its_window(new_gateway, second):
+    """The window of its own is named; slots that are given back early are no more than an eighth of the server's threads."""
+    name, url = fresh("hangs"), f"http://127.0.0.1:{second.port}/"
+    more = f"ProxyPass /app/ {url} retry=0\n<Proxy {url}>\n    QosWindow 8\n</Proxy>\n"
+    with new_gateway(window=8, threads=16, classes=ONE_CLASS, more=more) as g, contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(g.connect(deadline=60)) for _ in range(20)]
+        for c in crowd:
+            c.send("GET", f"/app/gate/{name}")
+        g.until(lambda s: s["stalled_s"] > 0, "the window is stalled", 8)
+        stalled = {o["name"]: o["stalled_s"] for o in g.status()["outlets"]}
+        assert stalled[url] > 0 and stalled["server"] == 0
+        assert f"window of {url} is stalled" in g.log()
+        time.sleep(7)
+        assert second.now == 8 + 32 // 8, "eight by the window, and four early"
+        assert ask_status(g, "/static/2k.txt") == 200
+        second.open(name)
+        assert [c.receive().status for c in crowd] == [200] * 20
+        g.until(lambda s: s["stalled_s"] == 0, "it is open again")
