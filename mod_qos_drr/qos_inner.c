@@ -24,7 +24,7 @@ APLOG_USE_MODULE(qos_drr);
 static ap_filter_rec_t *outgoing_rec;
 
 /* Of the request that this thread handles. */
-static __thread enum qos_cause causes;
+static __thread enum qos_cause causes = QOS_CAUSES_SCHEDULED;
 
 /* ---- the directive ----------------------------------------------------------------------------------------------- */
 
@@ -153,7 +153,7 @@ int qos_inner_pre_connection(conn_rec *c, void *socket) {
         uint64_t holder = atomic_load_explicit(&bucket[i].holder, memory_order_relaxed);
 
         if (inner_is_live(holder) || !atomic_compare_exchange_strong(&bucket[i].holder, &holder, inner_me())) continue;
-        atomic_store_explicit(&bucket[i].cause, QOS_CAUSES_NONE, memory_order_relaxed);
+        atomic_store_explicit(&bucket[i].cause, QOS_CAUSES_SCHEDULED, memory_order_relaxed);
         atomic_store_explicit(&bucket[i].key, key, memory_order_release);
         apr_pool_cleanup_register(c->pool, &bucket[i], outgoing_closes, apr_pool_cleanup_null);
         ap_add_output_filter_handle(outgoing_rec, &bucket[i], NULL, c);
@@ -179,16 +179,19 @@ static enum qos_cause cause_by_connection(const conn_rec *c) {
     uint64_t key;
 
     /* Only this host's own addresses are among those that its connections have. */
-    if (!wire->client_addr || !wire->local_addr || !is_of_host(wire, wire->client_addr)) return QOS_CAUSES_NONE;
+    if (!wire->client_addr || !wire->local_addr || !is_of_host(wire, wire->client_addr)) return QOS_CAUSES_UNKNOWN;
     key = ends_key(wire->client_addr, wire->local_addr);
     bucket = bucket_of(key);
-    for (uint32_t i = 0; i < BUCKET; i++)
-        if (atomic_load_explicit(&bucket[i].key, memory_order_acquire) == key &&
-            inner_is_live(atomic_load_explicit(&bucket[i].holder, memory_order_relaxed)))
-            return atomic_load(&bucket[i].cause) == QOS_CAUSES_INNER      ? QOS_CAUSES_INNER
-                   : atomic_load(&bucket[i].cause) == QOS_CAUSES_OBSERVED ? QOS_CAUSES_OBSERVED
-                                                                          : QOS_CAUSES_NONE;
-    return QOS_CAUSES_NONE;
+    for (uint32_t i = 0; i < BUCKET; i++) {
+        uint32_t cause;
+
+        if (atomic_load_explicit(&bucket[i].key, memory_order_acquire) != key ||
+            !inner_is_live(atomic_load_explicit(&bucket[i].holder, memory_order_relaxed)))
+            continue;
+        cause = atomic_load(&bucket[i].cause);
+        return cause == QOS_CAUSES_INNER || cause == QOS_CAUSES_OBSERVED ? (enum qos_cause)cause : QOS_CAUSES_SCHEDULED;
+    }
+    return QOS_CAUSES_UNKNOWN;
 }
 
 /* ---- by its token ------------------------------------------------------------------------------------------------ */
@@ -235,7 +238,7 @@ bool qos_inner_takes(struct qos_request *q) {
         count(&a->by_connection);
     } else if (came->outer.ticket != RS_NO_TICKET) {
         count(&a->by_token);
-    } else if (came->cause == QOS_CAUSES_NONE && inner_by_address(q->r)) {
+    } else if (came->cause == QOS_CAUSES_UNKNOWN && inner_by_address(q->r)) {
         count(&a->by_address);
     } else {
         return false;
@@ -258,12 +261,12 @@ bool qos_inner_loops(struct qos_request *q) {
 static enum qos_cause cause_of(const request_rec *r, const struct qos_request *q) {
     const struct qos_came *came = &qos_conn_of(r->connection)->came;
 
-    if (q && q->ticket != RS_NO_TICKET) return QOS_CAUSES_INNER;
-    if (q && q->beside == QOS_IS_OBSERVED) return QOS_CAUSES_OBSERVED;
+    if (q && (q->ticket != RS_NO_TICKET || q->beside == QOS_IS_EXEMPT)) return QOS_CAUSES_INNER;
+    if (q && (q->beside == QOS_IS_OBSERVED || q->beside == QOS_IS_UNSEEN)) return QOS_CAUSES_OBSERVED;
     if (came->outer.ticket != RS_NO_TICKET) return QOS_CAUSES_INNER;
-    if (came->cause != QOS_CAUSES_NONE) return came->cause;
+    if (came->cause != QOS_CAUSES_UNKNOWN) return came->cause;
     if (q && q->beside == QOS_IS_INNER) return q->observed ? QOS_CAUSES_OBSERVED : QOS_CAUSES_INNER;
-    return !q && inner_by_address(r) ? QOS_CAUSES_INNER : QOS_CAUSES_NONE;
+    return !q && inner_by_address(r) ? QOS_CAUSES_INNER : QOS_CAUSES_SCHEDULED;
 }
 
 /* mod_proxy sends it by HTTP, on behalf of this server. */
@@ -296,10 +299,12 @@ static void add_token(request_rec *r, const struct qos_request *q) {
 int qos_inner_handler(request_rec *r) {
     const struct qos_request *q;
 
-    causes = QOS_CAUSES_NONE;
+    causes = QOS_CAUSES_SCHEDULED;
     if (P.row == SHM_NO_ROW) return DECLINED;
     q = qos_request_of(r->main ? r->main : r);
     causes = cause_of(r, q);
+    /* A program that an internal redirect leads to has no business with it. */
+    apr_table_unset(r->headers_in, QOS_OUTER_FIELD);
     if (goes_by_http(r)) add_token(r, q);
     return DECLINED;
 }

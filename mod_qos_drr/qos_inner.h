@@ -9,7 +9,7 @@
  * SIGNS.  One is enough:
  *
  *     connection  a child of this server opened the connection by which the request came (mod_proxy), for a request
- *                 that has a slot, or is inner itself.  QOS_OUTGOING rows of the segment hold those connections; each
+ *                 that has a slot, is exempt, or is inner itself.  QOS_OUTGOING rows of the segment hold those connections; each
  *                 has a place in a bucket by the hash of both ends, address and port.  A row belongs to a process
  *                 (pid and row of owners[]); it is free when the connection closes or the process ends.
  *     token       the request carries a token of ours (qos_outer.h) and the ticket in it has a slot.  It has come back
@@ -40,8 +40,11 @@
 #define QOS_OUTGOING   4096u /* connections of mod_proxy that the segment has rows for */
 #define QOS_INNER_DEEP 16u
 
-/* What holds for the request that causes others. */
-enum qos_cause { QOS_CAUSES_NONE, QOS_CAUSES_OBSERVED, QOS_CAUSES_INNER };
+/*
+ * What a request makes of those that it causes.  UNKNOWN: another program opened the connection.  SCHEDULED: we did, for
+ * a request that has no slot, or for none.
+ */
+enum qos_cause { QOS_CAUSES_UNKNOWN, QOS_CAUSES_SCHEDULED, QOS_CAUSES_OBSERVED, QOS_CAUSES_INNER };
 
 struct qos_came { /* of a connection's present request: what came with it */
     enum qos_cause cause;

@@ -27,10 +27,10 @@ echo strlen((string)$got);
 """
 
 
-def virtual_host(port, more=""):
+def virtual_host(port, host="127.0.0.1"):
     """A second virtual host of the same httpd, and /via/, by which the first one proxies to it."""
-    return (f"Listen 127.0.0.1:{port}\n<VirtualHost 127.0.0.1:{port}>\n    ServerName inner.example\n    ProxyPassInherit On\n{more}</VirtualHost>\n"
-            f"ProxyPass /via/ http://127.0.0.1:{port}/ retry=0\n")
+    return (f"Listen {host}:{port}\n<VirtualHost {host}:{port}>\n    ServerName inner.example\n    ProxyPassInherit On\n</VirtualHost>\n"
+            f"ProxyPass /via/ http://{host}:{port}/ retry=0\n")
 
 
 def at_once(g, target, n, **words):
@@ -86,12 +86,24 @@ def test_h2_streams_proxied_to_another_vhost_are_served(new_gateway):
         assert g.settled()["submitted"] == len(streams)
 
 
-def test_vhost_without_engine_proxied_to_scheduled_vhost_is_scheduled(new_gateway):
-    """An outer request without a slot excuses none."""
-    port = lab.free_port()
-    more = virtual_host(port) + "<Location /via/>\n    QosEngine Off\n</Location>\n"
-    with new_gateway(window=2, classes=ONE_CLASS, more=more) as g:
-        assert ask_status(g, "/via/b/size/10") == 200
+def test_vhost_at_an_address_of_ipv6_is_known_by_its_connection(new_gateway):
+    with new_gateway(window=2, classes=ONE_CLASS, more=virtual_host(lab.free_port(), "[::1]")) as g:
+        assert at_once(g, "/via/b/takes/10", 10) == [200] * 10
+        assert g.settled()["inner_by_connection"] == 10
+
+
+def test_exempt_request_proxied_to_another_vhost_does_not_wait(new_gateway):
+    with new_gateway(window=1, classes=ONE_CLASS, more=virtual_host(lab.free_port()) + "QosExempt path /via/\n") as g, g.window_taken() as taken:
+        assert ask_status(g, "/via/static/2k.txt") == 200
+        taken.release()
+
+
+@pytest.mark.parametrize("more_text", ["", "QosSelf host\nProxyAddHeaders Off\nRemoteIPHeader X-Client\nRemoteIPInternalProxy 127.0.0.1\n"])
+def test_vhost_without_engine_proxied_to_scheduled_vhost_is_scheduled(new_gateway, more_text):
+    """An outer request without a slot excuses none, whatever the address."""
+    more = virtual_host(lab.free_port()) + more_text + "<Location /via/>\n    QosEngine Off\n</Location>\n"
+    with new_gateway(window=2, classes=ONE_CLASS, modules=("remoteip",), more=more) as g:
+        assert ask_status(g, "/via/b/size/10", headers={"X-Client": "203.0.113.9"}) == 200
         s = g.settled()
         assert s["submitted"] == 1 and s["inner_by_connection"] == s["inner_by_token"] == s["inner_by_address"] == 0
 
@@ -149,6 +161,16 @@ def test_cycle_through_a_second_gateway_is_served(new_gateway):
 
 
 # ---- tokens -----------------------------------------------------------------------------------------------------------------------------
+
+def test_program_that_an_error_of_the_backend_leads_to_sees_no_token(new_gateway, parts):
+    """mod_proxy sent the token; the page of its error is a program's."""
+    page = parts.root / "cgi/shows"
+    page.write_text("#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n[%s]' \"$HTTP_FAIRGATE_OUTER\"\n")
+    page.chmod(0o755)
+    with new_gateway(window=2, classes=ONE_CLASS, more="ProxyErrorOverride On\n<Location /b/nothing>\n    ErrorDocument 404 /cgi/shows\n</Location>\n") as g, g.connect() as c:
+        answer = c.ask("GET", "/b/nothing")
+        assert (answer.status, answer.body) == (404, b"[]")
+
 
 def test_forged_token_is_not_believed(new_gateway):
     with new_gateway(window=2, classes=ONE_CLASS) as g:
