@@ -104,6 +104,11 @@ static int console_explain(request_rec *r) {
     if (rv != OK) return rv;
     if (url.p) {
         parts = policy_url_parse(url);
+        /* A path alone is one of this site. */
+        if (!parts.scheme.p && parts.target.p && parts.target.p[0] == '/') {
+            parts.scheme = (struct policy_text){ ap_http_scheme(r), strlen(ap_http_scheme(r)) };
+            if (r->hostname) parts.host = (struct policy_text){ r->hostname, strlen(r->hostname) };
+        }
         size_t room = policy_url_room(&parts);
         pr.url = policy_url_text(&parts, apr_palloc(r->pool, room), room);
         pr.dst_dn = parts.host;

@@ -129,6 +129,16 @@ static int explain_crawler(struct question *q) {
     return BASE_WRONG;
 }
 
+/* A server knows the whole URL of each request but CONNECT, which has no path. */
+static int explain_site(const struct question *q, struct policy_url *u) {
+    if (u->scheme.p || !u->target.p) return 0;
+    if (u->target.p[0] != '/')
+        return base_misused("--url %s: begins with neither a scheme nor a path; write http://%s", q->o.url, q->o.url);
+    u->scheme = q->r.prot_type.p && !strncasecmp(q->r.prot_type.p, "https", 5) ? text_of("https") : text_of("http");
+    u->host = q->r.dst_dn.p ? q->r.dst_dn : text_of("localhost");
+    return 0;
+}
+
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
 static int explain_complete(struct question *q) {
     struct policy_request *r = &q->r;
@@ -137,6 +147,7 @@ static int explain_complete(struct question *q) {
 
     if (!r->url.p) return 0;
     u = policy_url_parse(r->url);
+    if (explain_site(q, &u) != 0) return BASE_MISUSED;
     room = policy_url_room(&u);
     q->url = malloc(room);
     if (!q->url) return base_failed(NULL);
