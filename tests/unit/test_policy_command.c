@@ -30,13 +30,13 @@ static const struct {
     { "--version", 0, "fairgate-policy ", NULL },
     { "explain " EXAMPLE, 0, "class 1 \"people\" by default: no rule matches", "later" },
     { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0,
-      "class 3 \"crawlers\" by line 33: user_agent substring "
+      "class 3 \"ai\" by line 33: user_agent substring "
       "\"GPTBot\"\nno later class matches",
       NULL },
     { "explain " EXAMPLE " --header 'user-agent: GPTBot/1.0' --header 'Cookie: a=b; session=1'", 0,
-      "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"crawlers\" by line 33: ", "class 2" },
+      "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"ai\" by line 33: ", "class 2" },
     { "explain " EXAMPLE " --url https://archive.example.org:444/x", 0,
-      "line 39: dst_dn suffix \"archive.example.org\"", NULL },
+      "line 40: dst_dn suffix \"archive.example.org\"", NULL },
     { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default",
       NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
