@@ -73,15 +73,15 @@ static int read_address(const char *option, const char *value, unsigned char *ra
 static int read_header(const char *value, struct policy_request *r) {
     const char *colon = strchr(value, ':');
     size_t n = colon ? (size_t)(colon - value) : 0;
-    const char *content;
+    struct policy_text content;
 
     if (n == 0) return base_misused("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
-    content = colon + 1 + strspn(colon + 1, " \t");
-    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = text_of(content);
-    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = text_of(content);
-    else if (n == 4 && strncasecmp(value, "Host", n) == 0)
-        r->dst_dn =
-            (struct policy_text){ content, *content == '[' ? strcspn(content, "]") + 1 : strcspn(content, ":") };
+    /* A server takes no blanks around it. */
+    content = text_of(colon + 1 + strspn(colon + 1, " \t"));
+    while (content.n > 0 && (content.p[content.n - 1] == ' ' || content.p[content.n - 1] == '\t')) content.n--;
+    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = content;
+    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = content;
+    else if (n == 4 && strncasecmp(value, "Host", n) == 0) r->dst_dn = policy_url_parse(content).host;
     return 0;
 }
 
