@@ -47,10 +47,13 @@ static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, u
     *port = a->port;
 }
 
-/* Also of a request that names the whole URL. */
+/* As the client wrote it, also behind the site of a whole URL: by now httpd has decoded parsed_uri.path. */
 const char *qos_classify_target(const request_rec *r) {
-    return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART)
-                                  : r->unparsed_uri;
+    const char *site;
+
+    if (!r->parsed_uri.hostname) return r->unparsed_uri;
+    site = strstr(r->unparsed_uri, "://");
+    return site ? site + 3 + strcspn(site + 3, "/?#") : "";
 }
 
 int qos_classify_slashes(const request_rec *r) {
