@@ -18,9 +18,9 @@ OK, WARNING, FAILURE, UNKNOWN = 0, 1, 2, 3
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
 
 
-def doctor(*words, prefix=(), path=()):
+def doctor(*words, prefix=(), path=(), variables=None):
     """(exit status, the lines that it prints)."""
-    environment = {**os.environ, "PATH": ":".join([*path, *(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober", "pktcache/fairgate-pktcache")),
+    environment = {**os.environ, **(variables or {}), "PATH": ":".join([*path, *(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober", "pktcache/fairgate-pktcache")),
                                                    os.environ["PATH"]])}
     done = subprocess.run([*prefix, program("doctor/fairgate"), "doctor", "--seconds", "1", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env=environment, timeout=60, check=False)
@@ -76,6 +76,21 @@ def test_what_the_modules_say_of_limits(new_gateway):
     with new_gateway(mpm="prefork", children=3, window=2) as gateway:
         status, lines = doctor("httpd", *of_httpd(gateway))
         assert status == WARNING and said(lines, "WARN", "MaxRequestWorkers") and said(lines, "WARN", "not the event MPM"), lines
+
+
+@pytest.mark.parametrize("enabled, cure", [
+    (["mpm_prefork.load"], "a2dismod mpm_prefork && a2enmod mpm_event && systemctl restart apache2"),
+    (["mpm_prefork.load", "php8.2.load"], "apt install php8.2-fpm && a2dismod php8.2 mpm_prefork && a2enmod mpm_event proxy_fcgi setenvif && a2enconf php8.2-fpm"
+                                          " && systemctl restart apache2"),
+])
+def test_cure_for_prefork_is_a_command_that_works_as_typed(new_gateway, tmp_path, enabled, cure):
+    """`a2dismod mpm_prefork mpm_worker` failed: mod_php depends on the one, and the other is not enabled."""
+    (tmp_path / "mods-enabled").mkdir()
+    for name in enabled:
+        (tmp_path / "mods-enabled" / name).touch()
+    with new_gateway(mpm="prefork", children=3, window=2) as gateway:
+        _, lines = doctor("httpd", *of_httpd(gateway), variables={"APACHE_CONFDIR": str(tmp_path)})
+    assert lines[next(i for i, line in enumerate(lines) if "not the event MPM" in line) + 1].strip() == f"-> {cure}", lines
 
 
 def test_a_wrong_configuration(new_gateway):
