@@ -204,6 +204,21 @@ def test_tables(tmp_path):
 # ---- pktcache --------------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+@pytest.mark.parametrize("words", [
+    ("policy/fairgate-policy", "check"), ("prober/fairgate-bots", "check"), ("prober/fairgate-bots", "show"), ("prober/fairgate-prober", "check"),
+    ("pktcache/fairgate-pktcache", "check"),
+    ("doctor/fairgate", "doctor", "tables", "--pages", "/none", "--bots"), ("doctor/fairgate", "doctor", "tables", "--bots", "/none", "--pages"),
+    ("doctor/fairgate", "doctor", "policy", "--policy"),
+], ids=" ".join)
+def test_command_that_is_given_a_fifo_ends_with_an_error(tmp_path, words):
+    """A user who may write in a folder put a FIFO there, and root's command waited for ever."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    environment = {**os.environ, "PATH": ":".join([*(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober")), os.environ["PATH"]])}
+    done = subprocess.run([program(words[0]), *words[1:], fifo], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=20, check=False)
+    assert done.returncode != 0 and str(fifo) in done.stdout + done.stderr, done
+
+
 def test_a_pair_of_caches(request):
     with kept_lab("doctor", lambda: request.session.testsfailed > 0) as made:
         pair = Pair(made).start().both()
