@@ -113,8 +113,8 @@ def test_squid_logs_are_rotated_with_the_rights_of_their_owner(open_folder):
     compress = here / "compress"
     compress.write_text("#!/bin/sh\nid -un >&2\nexec gzip\n")
     compress.chmod(0o755)
-    (here / "conf").write_text(re.sub(r"postrotate\n.*\n", "postrotate\n", text).replace("\tcompress\n", f"\tcompress\n\tcompresscmd {compress}\n"))
+    (here / "conf").write_text(re.sub(r"postrotate\n.*\n", "postrotate\n", text).replace("\tcompress\n", f"\tcompress\n\tcompresscmd {compress}\n\tcompressext .gz\n"))
     done = subprocess.run(["/usr/sbin/logrotate", "--force", "--verbose", "--state", here / "state", here / "conf"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done
-    assert (logs / "access.log.1").exists() and (logs / "access.log.2.gz").exists() and not (logs / "access.log").exists()
+    assert (logs / "access.log.1").exists() and (logs / "access.log.2.gz").exists() and not (logs / "access.log").exists(), (os.listdir(logs), done.stderr)
     assert re.search(r"(?m)^proxy$", done.stderr) and not re.search(r"(?m)^root$", done.stderr), done.stderr
