@@ -41,6 +41,7 @@ LIES = [
     ("error", 'policy.xml:9: "10.1.2.3/8" has bits set behind its prefix; write 10.0.0.0/8 for the network or 10.1.2.3 for the one address', ['policy.xml:9: "10.1.2.3/8" is wrong']),
     ("cron", "17 6 * * *  /home/a/squid-fqrs/build 5.7 --outdated", ["17 26 * * *  /home/a/squid-fqrs/build 5.7 --outdated", "17 6 * * *  /home/a/squid-fqrs/build 5.7 --late"]),
     ("unit", "[Service]\nExecStartPost=/bin/sh -c 'true'", ["[Service]\nExecStartLater=/bin/true", "[Service]\nExecStart=\nExecStart=/usr/bin/fairgate-prober walk http://www.example.org/", "[Service]\nExecStartPost=/bin/sh -c 'until true'"]),
+    ("prober_site", "SITE=http://www.example.org/\nOPTIONS=--backend 127.0.0.1:80", ["SITE=http://www.example.org/\nOPTIONS=--backends 127.0.0.1:80"]),
     ("promql", "sum(rate(fairgate_class_done_total[5m]))", ["sum(rate(fairgate_class_finished_total[5m]))", "sum(rate(fairgate_class_done_total[5m])"]),
     ("page", "<!--EEOD K-->a<!--/EEOD K-->", ["a<!--EEOD K-->", "<p><!--EEOD X-->a<!--/EEOD X-->", "<!--EEOD <?= $k ?>--><?= (1 ?><!--/EEOD <?= $k ?>-->"]),
     ("drawing", "a ──> sched_*", ["a ──> scheduler_*"]),
