@@ -16,7 +16,8 @@
  * Where the URL's host is an address that stands in ADDRESSES with its port, that port is allowed too.
  *
  * ADDRESSES, as ADDRESS or ADDRESS:PORT ([ADDRESS]:PORT in IPv6), may be connected to though they are private
- * (web_address.h), by whatever allowed name they are found; all that is public may be.  A URL must pass both: an
+ * (web_address.h) or belong to this machine (web_own.h), by whatever allowed name they are found.  Every public address
+ * of another machine may be.  A URL must pass both: an
  * address here makes no host allowed.  Data of ftp comes from ports of its server's choice: a private one must stand
  * here without a port.
  */
