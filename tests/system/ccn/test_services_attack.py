@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.parse
@@ -44,6 +45,7 @@ CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
 CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s fresh=1h
 CcnService /t/long wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=20s
 CcnService /t/quick n=int => /work.cgi?n={n}
+CcnService /t/quick-kept n=int => /work.cgi?n={n} fresh=1h
 CcnService /t/file what=content(1M) => /work.cgi
 CcnService /t/private secret=text wait=number:0 => /work.cgi?private={secret}&wait={wait}
 CcnService /t/large size=int wait=number => /work.cgi?size={size}&wait={wait}
@@ -470,6 +472,57 @@ def test_what_stands_in_the_directory_is_not_believed(served):
             if os.path.exists(path) and kind != "link":
                 os.chmod(path, 0o666)
         assert call(served, "/t/quick", {"n": 77})[0] == 200
+
+
+def siphash(key, text):
+    """SipHash-1-3, by the paper."""
+    full = (1 << 64) - 1
+    v = [key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573]
+
+    def turned(x, n):
+        return (x << n | x >> 64 - n) & full
+
+    def rounds(n):
+        for _ in range(n):
+            v[0] = v[0] + v[1] & full
+            v[2] = v[2] + v[3] & full
+            v[1] = turned(v[1], 13) ^ v[0]
+            v[3] = turned(v[3], 16) ^ v[2]
+            v[0] = turned(v[0], 32)
+            v[2] = v[2] + v[1] & full
+            v[0] = v[0] + v[3] & full
+            v[1] = turned(v[1], 17) ^ v[2]
+            v[3] = turned(v[3], 21) ^ v[0]
+            v[2] = turned(v[2], 32)
+
+    padded = text + bytes(7 - len(text) % 8) + bytes((len(text) & 255,))
+    for (word,) in struct.iter_unpack("<Q", padded):
+        v[3] ^= word
+        rounds(1)
+        v[0] ^= word
+    v[2] ^= 255
+    rounds(3)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def test_result_file_rewritten_by_another_program_of_httpds_user_is_not_given(served):
+    """It knows how the files are made, but no secret: every key that a reader of the source could try."""
+    before = set(os.listdir(served.results))
+    expected = call(served, "/t/quick-kept", {"n": 5})[1]
+    (name,) = set(os.listdir(served.results)) - before
+    assert expected.startswith(b"work n=5\n") and call(served, "/t/quick-kept", {"n": 5})[2]["Age"] is not None, "it is kept"
+    path = os.path.join(served.results, name)
+    with open(path, "rb") as f:
+        genuine = f.read()
+    forged = genuine.replace(b"work n=5", b"FORGED!!")
+    head, rest = forged[:8] + bytes(8) + forged[16:80], forged[80:]
+    magic = struct.unpack("<Q", forged[:8])[0]
+    sums = {siphash((magic, len(rest) ^ siphash((magic, len(rest)), head)), rest),
+            *(siphash(key, head + rest) for key in ((magic, len(rest)), (magic, 0), (0, 0), (magic, ~0 & (1 << 64) - 1)))}
+    for code in sums:
+        with open(path, "wb") as f:
+            f.write(forged[:8] + struct.pack("<Q", code) + forged[16:])
+        assert call(served, "/t/quick-kept", {"n": 5})[:2] == (200, expected)
 
 
 def test_log_is_in_order(served):
