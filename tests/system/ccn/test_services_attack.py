@@ -25,7 +25,7 @@ WORK = """#!/bin/sh
 wait= size= private=
 IFS='&'
 for word in $QUERY_STRING; do
-    case $word in wait=*) wait=${word#wait=} ;; size=*) size=${word#size=} ;; private=*) private=${word#private=} ;; esac
+    case $word in count=*) echo >> "$(dirname "$SCRIPT_FILENAME")/runs" ;; wait=*) wait=${word#wait=} ;; size=*) size=${word#size=} ;; private=*) private=${word#private=} ;; esac
 done
 unset IFS
 [ -z "$wait" ] || sleep "$wait"
@@ -45,6 +45,7 @@ CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
 CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s fresh=1h
 CcnService /t/long wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=20s
 CcnService /t/quick n=int => /work.cgi?n={n}
+CcnService /t/counted n=int => /work.cgi?count={n}
 CcnService /t/quick-kept n=int => /work.cgi?n={n} fresh=1h
 CcnService /t/file what=content(1M) => /work.cgi
 CcnService /t/private secret=text wait=number:0 => /work.cgi?private={secret}&wait={wait}
@@ -76,10 +77,18 @@ def a_lab(request):
 @pytest.fixture(scope="module")
 def served(made_lab):
     results = os.path.join(made_lab.dir, "results")
-    with started(made_lab, results, "CcnQueue 64\n") as s:
+    with started(made_lab, results, "CcnQueue 64\nServerName services.example\n"
+                 "ErrorDocument 404 /ccn/t/quick/!%7B%22n%22:404%7D\n") as s:
         executable(s)
+        with open(os.path.join(s.htdocs, "runs"), "w", encoding="ascii"):
+            os.chmod(os.path.join(s.htdocs, "runs"), 0o666)
         s.results = results
         yield s
+
+
+def runs(served):
+    """Of /t/counted."""
+    return os.path.getsize(os.path.join(served.htdocs, "runs"))
 
 
 def later(served, answer):
@@ -472,6 +481,49 @@ def test_what_stands_in_the_directory_is_not_believed(served):
             if os.path.exists(path) and kind != "link":
                 os.chmod(path, 0o666)
         assert call(served, "/t/quick", {"n": 77})[0] == 200
+
+
+OTHER_SITES = (
+    {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://other.example"}, {"Origin": "https://other.example"}, {"Origin": "null"},
+    {"Origin": "http://127.0.0.1.other.example"})
+
+
+def fields(headers):
+    return {name.replace("-", "_"): value for name, value in headers.items()}
+
+
+@pytest.mark.parametrize("headers", OTHER_SITES)
+def test_call_from_a_page_of_another_site_runs_nothing(served, headers):
+    kept = call(served, "/t/counted", {"n": 1})
+    before = runs(served)
+    for n in (1, 2):
+        for answer in (call(served, "/t/counted", {"n": n}, **fields(headers)),
+                       ask(served, "POST", "/ccn/t/counted", json.dumps({"n": n}), Content_Type="application/json", **fields(headers))):
+            assert answer[0] == 403 and json.loads(answer[1])["status"] == 403
+    assert kept[0] == 200 and runs(served) == before
+
+
+@pytest.mark.parametrize("headers", ({"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://public.example"},
+                                     {"Origin": "http://127.0.0.1:{port}"}, {}))
+def test_call_from_the_sites_own_page_or_no_page_runs(served, headers):
+    answer = call(served, "/t/counted", {"n": time.monotonic_ns()}, **fields({name: value.format(port=served.port) for name, value in headers.items()}))
+    assert answer[0] == 200, answer
+
+
+@pytest.mark.parametrize("host,status", (("other.example", 421), ("other.example:80", 421), ("127.0.0.1.other.example", 421), ("127.0.0.1", 200), ("[::1]:80", 200),
+                                         ("localhost:8080", 200), ("Services.example:1", 200)))
+def test_request_under_a_name_of_another_host_is_refused(served, host, status):
+    """The owner of a page can let a name of its own lead to this address; the browser takes this server for that site then."""
+    before = runs(served)
+    assert call(served, "/t/counted", {"n": time.monotonic_ns()}, Host=host)[0] == status
+    assert ask(served, "GET", "/ccn/", Host=host)[0] == status
+    assert runs(served) - before == (status == 200)
+
+
+def test_pages_that_call_a_service_themselves_are_answered_to_visitors_from_other_sites(served):
+    """A page of an error that is a call: the site's own configuration makes that call."""
+    assert ask(served, "GET", "/missing-page", Sec_Fetch_Site="cross-site")[:2] == (404, b"work n=404\n")
 
 
 def siphash(key, text):
