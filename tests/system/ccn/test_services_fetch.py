@@ -2,6 +2,7 @@
 """Parameters that are files of the web: from hosts that are named, and nowhere else, whatever a URL or its server says."""
 import collections
 import concurrent.futures
+import contextlib
 import http.client
 import http.server
 import json
@@ -13,8 +14,10 @@ import urllib.parse
 import pytest
 
 from lab import lab
+from lab import ndn_wire as wire
 from lab.ccn import site
 from lab.lab import wait_for
+from lab.ndn_face import Face
 from test_services import WORK, call
 
 
@@ -27,6 +30,8 @@ class Origin(http.server.BaseHTTPRequestHandler):
         self.asked[path] += 1
         if path == "/silent":
             self.server.awake.wait(20)
+        if path == "/mute":
+            self.server.unmuted.wait(20)
         where = {"/to-file": "file:///etc/passwd", "/to-link-local": "http://169.254.169.254/", "/to-loopback": f"http://127.0.0.1:{self.server.secret}/secret",
                  "/to-loop": "/to-loop", "/to-plain": "/plain"}.get(path)
         self.send_response(302 if where else 404 if path == "/none" else 200)
@@ -54,13 +59,14 @@ def origin():
     servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) for _ in range(2)]
     servers[0].secret = servers[1].server_port
     for s in servers:
-        s.awake = threading.Event()
+        s.awake, s.unmuted = threading.Event(), threading.Event()
     for s in servers:
         threading.Thread(target=s.serve_forever, daemon=True).start()
-    Origin.wake = servers[0].awake.set
+    Origin.wake, Origin.unmute = servers[0].awake.set, servers[0].unmuted.set
     yield servers[0].server_port, servers[1].server_port
     for s in servers:
         s.awake.set()
+        s.unmuted.set()
         s.shutdown()
         s.server_close()
 
@@ -139,6 +145,31 @@ def test_a_callers_silent_servers_leave_room_for_others(served, origin):
         assert time.monotonic() - began < 3
         Origin.wake()
         assert {f.result()[0] for f in waiting} <= {200, 202, 424, 503}
+
+
+def test_an_address_with_many_connections_leaves_places_for_fetches_to_others(request, origin):
+    """Five connections, by name, with more silent servers than a process can ask at one time: another address's file is there at once."""
+    def name(n):
+        return "/f/file/" + urllib.parse.quote("!" + json.dumps({"what": f"http://127.0.0.1:{origin[0]}/mute?{n}"}, separators=(",", ":")), safe="")
+    settings = f"CcnServices /ccn\nCcnFetch 127.0.0.1:{origin[0]}\nCcnFetchPrivate 127.0.0.1:{origin[0]}\nCcnService /f/file what=content(1M) => /work.cgi\n"
+    with lab.kept_lab("fetch", lambda: request.session.testsfailed > 0) as made_lab, \
+            site(made_lab, children=1, files={"work.cgi": WORK.encode()}, settings=f"CcnResults {made_lab.dir}/results\n{settings}") as s, contextlib.ExitStack() as opened:
+        os.chmod(os.path.join(s.htdocs, "work.cgi"), 0o755)
+        faces, answered = [opened.enter_context(Face.tcp("127.0.0.1", s.ndn_port)) for _ in range(5)], []
+        for k, face in enumerate(faces):
+            face.send(*(wire.interest(name(100 * k + n), prefix=True, fresh=True, lifetime=60000) for n in range(16)))
+
+        def settled():
+            answered.extend(packet for face in faces if (packet := face.receive(0.01)) is not None)
+            return Origin.asked["/mute"] == 64 or Origin.asked["/mute"] + len(answered) == 80
+        wait_for(settled, 15, "each to be fetched or refused")
+        c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=40, source_address=("127.0.0.2", 0))
+        began = time.monotonic()
+        c.request("POST", "/ccn/f/file", json.dumps({"what": f"http://127.0.0.1:{origin[0]}/plain"}), {"Content-Type": "application/json"})
+        assert c.getresponse().status == 200 and time.monotonic() - began < 5
+        c.close()
+        assert Origin.asked["/mute"] == 16
+        Origin.unmute()
 
 
 def test_nothing_is_fetched_where_nothing_is_named(request):
