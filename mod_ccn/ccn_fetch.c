@@ -70,6 +70,7 @@ static void fetch_tell(const struct fetched *f, const struct web_answer *a) {
         fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than the parameter may be, or than what is fetched");
         break;
     case WEB_TOO_SLOW: fetch_fail(f, SERVICE_NOT_THERE, "it did not come in time"); break;
+    case WEB_NO_ROOM: fetch_fail(f, SERVICE_BUSY, "as much content waits as may (CcnPages): try again later"); break;
     default: fetch_fail(f, SERVICE_NOT_THERE, "it could not be fetched"); break;
     }
 }
@@ -121,6 +122,8 @@ static bool fetch_start(void) {
         .seconds = SECONDS,
         .redirects = REDIRECTS,
         .at_once = AT_ONCE,
+        .take = ccn_results_take,
+        .give = ccn_results_give,
     };
     sigset_t all, before;
     char *error = NULL;

@@ -68,6 +68,14 @@ void ccn_result_release(struct ccn_result **r) {
     *r = NULL;
 }
 
+bool ccn_results_take(uint64_t n) {
+    if (atomic_fetch_add(&held, n) + n <= ccn_config()->pages) return true;
+    atomic_fetch_sub(&held, n);
+    return false;
+}
+
+void ccn_results_give(uint64_t n) { atomic_fetch_sub(&held, n); }
+
 uint64_t ccn_results_held(void) { return atomic_load(&held); }
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */

@@ -39,6 +39,9 @@ struct ccn_result {
 struct ccn_result *ccn_result_new(struct ccn_made *made);
 void ccn_result_hold(struct ccn_result *r);
 void ccn_result_release(struct ccn_result **r);
+/* Bytes for what is to become a result: false, and none are taken, if this process would hold more than CcnPages. */
+bool ccn_results_take(uint64_t n);
+void ccn_results_give(uint64_t n);
 /* Bytes of all that this process holds. */
 uint64_t ccn_results_held(void);
 

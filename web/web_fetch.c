@@ -36,7 +36,7 @@
 _Static_assert(WEB_ERROR_MAX >= CURL_ERROR_SIZE, "libcurl writes its sentence there");
 
 /* Why we broke it off, which libcurl calls an error of writing. */
-enum web_broken { NOT_BROKEN, BY_REDIRECT, BY_SIZE, BY_HEADERS, BY_PACKING, BY_MEMORY };
+enum web_broken { NOT_BROKEN, BY_REDIRECT, BY_SIZE, BY_HEADERS, BY_PACKING, BY_MEMORY, BY_ROOM };
 
 struct web_transfer {
     struct web_fetch *fetch;
@@ -66,6 +66,8 @@ struct web_fetch {
     struct web_allowed *allowed;
     uint64_t bytes;
     unsigned seconds, redirects, at_once;
+    bool (*take)(uint64_t bytes);
+    void (*give)(uint64_t bytes);
     CURLM *multi;
     struct web_transfer **running;
     unsigned nrunning;
@@ -106,7 +108,13 @@ static char *web_word(const char *value, size_t n, size_t most) {
     return strndup(value, n);
 }
 
+static void web_give_room(struct web_transfer *t) {
+    if (t->room && t->fetch->give) t->fetch->give(t->room);
+    t->room = 0;
+}
+
 static void web_forget_answer(struct web_transfer *t) {
+    web_give_room(t);
     free(t->answer.validator);
     free(t->answer.media_type);
     free(t->answer.body);
@@ -114,7 +122,6 @@ static void web_forget_answer(struct web_transfer *t) {
     memset(&t->answer, 0, sizeof t->answer);
     memset(&t->fresh, 0, sizeof t->fresh);
     t->location = NULL;
-    t->room = 0;
     t->header_ended = false;
     t->broken = NOT_BROKEN;
 }
@@ -197,8 +204,13 @@ static size_t web_on_body(char *data, size_t size, size_t n, void *context) {
         uint8_t *more;
 
         if (room > t->bytes + 1) room = t->bytes + 1;
+        if (t->fetch->take && !t->fetch->take(room - t->room)) {
+            t->broken = BY_ROOM;
+            return n + 1;
+        }
         more = realloc(a->body, room);
         if (!more) {
+            if (t->fetch->give) t->fetch->give(room - t->room);
             t->broken = BY_MEMORY;
             return n + 1;
         }
@@ -243,6 +255,7 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     struct web_answer *a = &t->answer;
 
     a->end = end;
+    web_give_room(t);
     if (end == WEB_WHOLE && !a->body) a->body = calloc(1, 1);
     if (end == WEB_WHOLE && !a->body) {
         a->end = WEB_FAILED;
@@ -250,6 +263,8 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     }
     if (a->end == WEB_WHOLE) {
         uint64_t fresh_s = web_fresh_seconds(&t->fresh);
+        uint8_t *exact = realloc(a->body, a->n + 1);
+        if (exact) a->body = exact;
         a->body[a->n] = 0;
         a->fresh_s = fresh_s < t->fresh_s ? fresh_s : t->fresh_s;
         a->error[0] = 0;
@@ -393,6 +408,10 @@ static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code
             snprintf(t->answer.error, sizeof t->answer.error, "more than %d bytes of headers", HEADERS_MAX);
         } else if (t->broken == BY_PACKING) web_say(t, "the answer is packed, which was not asked for");
         else if (t->broken == BY_MEMORY) web_say(t, "no memory");
+        else if (t->broken == BY_ROOM) {
+            end = WEB_NO_ROOM;
+            web_say(t, "there is no room for its body now");
+        }
         else if (code == CURLE_OK) end = WEB_WHOLE;
         else if (code == CURLE_OPERATION_TIMEDOUT) end = WEB_TOO_SLOW;
         else if (t->refused && code == CURLE_COULDNT_CONNECT) {
@@ -519,6 +538,8 @@ struct web_fetch *web_new(const struct web_rules *r, char **error) {
     f->seconds = r->seconds;
     f->redirects = r->redirects;
     f->at_once = r->at_once;
+    f->take = r->take;
+    f->give = r->give;
     f->allowed = web_allowed_new(r, error);
     f->running = calloc(r->at_once, sizeof(struct web_transfer *));
     f->multi = curl_multi_init();

@@ -485,6 +485,41 @@ START_TEST(waits_no_longer_than_it_may_take) {
 }
 END_TEST
 
+static uint64_t taken, most_taken;
+
+static bool take_some(uint64_t bytes) {
+    if (taken + bytes > most_taken) return false;
+    taken += bytes;
+    return true;
+}
+
+static void give_some(uint64_t bytes) {
+    ck_assert_uint_le(bytes, taken);
+    taken -= bytes;
+}
+
+START_TEST(test_body_beyond_the_accounted_memory_ends_its_transfer_and_all_is_given_back) {
+    struct web_rules r = usual();
+
+    web_free(&fetch);
+    r.bytes = 2 * SERVER_LARGE;
+    r.take = take_some;
+    r.give = give_some;
+    begin(&r);
+    most_taken = SERVER_LARGE / 2;
+    ends("/large", WEB_NO_ROOM);
+    ck_assert_uint_eq(taken, 0);
+    ends("/endless", WEB_NO_ROOM);
+    ends("/found", WEB_WHOLE);
+    ends("/cut", WEB_FAILED);
+    ck_assert_uint_eq(taken, 0);
+    most_taken = UINT64_MAX;
+    ends("/large", WEB_WHOLE);
+    ends("/endless", WEB_TOO_LARGE);
+    ck_assert_uint_eq(taken, 0);
+}
+END_TEST
+
 /* ---- many -------------------------------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -742,6 +777,7 @@ TCase *web_fetch_case(void) {
     tcase_add_test(t, too_slow);
     tcase_add_test(t, too_slow_with_its_redirects);
     tcase_add_test(t, waits_no_longer_than_it_may_take);
+    tcase_add_test(t, test_body_beyond_the_accounted_memory_ends_its_transfer_and_all_is_given_back);
     tcase_add_test(t, many_at_once_by_many_threads);
     tcase_add_test(t, a_start_wakes_who_waits);
     tcase_add_test(t, starts_by_what_is_called_at_the_end);
