@@ -27,6 +27,7 @@
 
 #include "base/base_error.h"
 #include "web_fresh.h"
+#include "web_header.h"
 
 #define HEADERS_MAX    65536
 #define LOCATION_MAX   WEB_URI_MAX
@@ -57,6 +58,7 @@ struct web_transfer {
     enum web_broken broken;
     bool ftp, header_ended, refused;
     size_t header_bytes, room;
+    struct web_header header;
     struct web_fresh fresh;
     char *location;
     struct web_answer answer;
@@ -87,19 +89,6 @@ static int64_t web_now_ms(void) {
 
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
 
-/* The value of a header line if it is called so, without the spaces around it. */
-static const char *web_field(const char *line, size_t n, const char *name, size_t *length) {
-    size_t k = strlen(name);
-
-    if (n <= k || line[k] != ':' || strncasecmp(line, name, k)) return NULL;
-    line += k + 1;
-    n -= k + 1;
-    while (n && (*line == ' ' || *line == '\t')) line++, n--;
-    while (n && (unsigned char)line[n - 1] <= ' ') n--;
-    *length = n;
-    return line;
-}
-
 /* A copy of what is printable ASCII and no longer than that, or NULL. */
 static char *web_word(const char *value, size_t n, size_t most) {
     if (!n || n > most) return NULL;
@@ -122,30 +111,32 @@ static void web_forget_answer(struct web_transfer *t) {
     memset(&t->answer, 0, sizeof t->answer);
     memset(&t->fresh, 0, sizeof t->fresh);
     t->location = NULL;
+    t->header.n = 0;
     t->header_ended = false;
     t->broken = NOT_BROKEN;
 }
 
-static void web_take_line(struct web_transfer *t, const char *line, size_t n) {
+static void web_take_line(void *of, const char *line, size_t n) {
+    struct web_transfer *t = of;
     const char *v;
     size_t k;
 
-    if ((v = web_field(line, n, "content-type", &k))) {
+    if ((v = web_header_value(line, n, "content-type", &k))) {
         free(t->answer.media_type);
         t->answer.media_type = web_word(v, k, MEDIA_TYPE_MAX);
-    } else if ((v = web_field(line, n, "etag", &k)) ||
-               (!t->answer.validator && (v = web_field(line, n, "last-modified", &k)))) {
+    } else if ((v = web_header_value(line, n, "etag", &k)) ||
+               (!t->answer.validator && (v = web_header_value(line, n, "last-modified", &k)))) {
         free(t->answer.validator);
         t->answer.validator = web_word(v, k, VALIDATOR_MAX);
-    } else if ((v = web_field(line, n, "location", &k))) {
+    } else if ((v = web_header_value(line, n, "location", &k))) {
         /* Its letters are judged with the URL; one that is too long leads nowhere. */
         free(t->location);
         t->location = strndup(v, k <= LOCATION_MAX ? k : LOCATION_MAX + 1);
-    } else if ((v = web_field(line, n, "content-encoding", &k))) {
+    } else if ((v = web_header_value(line, n, "content-encoding", &k))) {
         if (k && (k != 8 || strncasecmp(v, "identity", 8))) t->broken = BY_PACKING;
-    } else if ((v = web_field(line, n, "cache-control", &k))) web_fresh_control(&t->fresh, v, k);
-    else if ((v = web_field(line, n, "age", &k))) web_fresh_age(&t->fresh, v, k);
-    else if ((v = web_field(line, n, "vary", &k))) web_fresh_vary(&t->fresh, v, k);
+    } else if ((v = web_header_value(line, n, "cache-control", &k))) web_fresh_control(&t->fresh, v, k);
+    else if ((v = web_header_value(line, n, "age", &k))) web_fresh_age(&t->fresh, v, k);
+    else if ((v = web_header_value(line, n, "vary", &k))) web_fresh_vary(&t->fresh, v, k);
 }
 
 static bool web_is_redirect(unsigned status) {
@@ -181,9 +172,11 @@ static size_t web_on_header(char *line, size_t size, size_t n, void *context) {
         return n;
     }
     if (n > 2) {
-        web_take_line(t, line, n);
-        return n;
+        if (web_header_add(&t->header, line, n, web_take_line, t)) return n;
+        t->broken = BY_MEMORY;
+        return 0;
     }
+    web_header_end(&t->header, web_take_line, t);
     if (t->answer.status < 200) return n; /* another header follows */
     t->header_ended = true;
     if (web_is_redirect(t->answer.status) && t->location && *t->location) t->broken = BY_REDIRECT;
@@ -279,6 +272,7 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     web_forget_answer(t);
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->field);
+    free(t->header.line);
     free(t->validator);
     free(t->url);
     free(t);

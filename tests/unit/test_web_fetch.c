@@ -151,6 +151,27 @@ START_TEST(whole) {
 }
 END_TEST
 
+START_TEST(test_field_that_goes_on_in_a_second_line_is_read_whole) {
+    static const struct {
+        const char *path, *media_type;
+        uint64_t fresh_s;
+    } t[] = {
+        { "/folded", "text/plain", 0 },
+        { "/folded-age", NULL, 50 },
+        { "/folded-redirect", "text/plain; charset=utf-8", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct got g = get(t[i].path);
+        ck_assert_msg(g.a.end == WEB_WHOLE && g.a.n == 5, "%s: %s", t[i].path, g.a.error);
+        if (t[i].media_type) ck_assert_pstr_eq(g.a.media_type, t[i].media_type);
+        ck_assert_msg(g.a.fresh_s == t[i].fresh_s, "%s: %llu", t[i].path, (unsigned long long)g.a.fresh_s);
+        got_free(&g);
+    }
+    ends("/folded-packing", WEB_FAILED);
+}
+END_TEST
+
 START_TEST(nothing_of_ours_goes_along) {
     static const char *const never[] = { "cookie", "authorization", "accept-encoding", "referer", "proxy" };
     char proxy[64];
@@ -763,6 +784,7 @@ TCase *web_fetch_case(void) {
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, make_usual, stop_servers);
     tcase_add_test(t, whole);
+    tcase_add_test(t, test_field_that_goes_on_in_a_second_line_is_read_whole);
     tcase_add_test(t, nothing_of_ours_goes_along);
     tcase_add_test(t, asked_for_again);
     tcase_add_test(t, only_https);
