@@ -230,6 +230,69 @@ def test_many_who_wait_for_one_result_have_one_copy(served):
     assert len(large) <= 4      # a process has one, and one for the others
 
 
+TURN = """#!/bin/sh
+cd "$(dirname "$SCRIPT_FILENAME")/turns"
+echo >> ran
+n=$(wc -l < ran)
+while [ -e hold ]; do sleep 0.05; done
+echo Content-Type: text/plain
+[ ! -e private ] || echo Set-Cookie: a=b
+echo
+echo "run $n"
+"""
+
+
+def connections_to_two_processes(s):
+    """The access log says which process a connection belongs to."""
+    found = {}
+    for n in range(200):
+        c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+        c.request("GET", f"/index.html?{n}")
+        c.getresponse().read()
+        wait_for(lambda n=n: any(line.endswith(f"?{n}") for line in s.access_log()), 5, "a line of the log")
+        child = next(line for line in s.access_log() if line.endswith(f"?{n}")).split()[0]
+        if child in found:
+            c.close()
+        else:
+            found[child] = c
+        if len(found) == 2:
+            return list(found.values())
+    raise AssertionError("all connections have one process")
+
+
+def test_result_made_before_a_call_came_is_not_handed_to_it_by_another_process(made_lab):
+    """The first run's result is handed over; the second run's is one caller's, and its process hands nothing over to a caller who waits."""
+    with started(made_lab, os.path.join(made_lab.dir, "turns"), more="CcnService /t/turn => /turn.cgi\n", access_log="%P %U%q", children=2,
+                 files={"turn.cgi": TURN.encode()}) as s, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        executable(s)
+        os.chmod(os.path.join(s.htdocs, "turn.cgi"), 0o755)
+        turns = os.path.join(s.htdocs, "turns")
+        os.makedirs(turns)
+        os.chmod(turns, 0o777)
+
+        def turn(connection):
+            connection.request("GET", "/ccn/t/turn/!%7B%7D")
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+        def both(number):
+            """What each gets: the first runs it, the second waits for the first's process."""
+            with open(os.path.join(turns, "hold"), "w", encoding="ascii"):
+                before = s.status()["joined"]
+            first = pool.submit(turn, one)
+            wait_for(lambda: os.path.exists(os.path.join(turns, "ran")) and os.path.getsize(os.path.join(turns, "ran")) == number, 10, "a run")
+            second = pool.submit(turn, two)
+            wait_for(lambda: s.status()["joined"] == before + 1, 10, "one that waits")
+            os.unlink(os.path.join(turns, "hold"))
+            return first.result(), second.result()
+        one, two = connections_to_two_processes(s)
+        assert both(1) == ((200, b"run 1\n"), (200, b"run 1\n"))
+        with open(os.path.join(turns, "private"), "w", encoding="ascii"):
+            assert both(2) == ((200, b"run 2\n"), (200, b"run 3\n"))
+        one.close()
+        two.close()
+
+
 def test_a_place_whose_process_died(made_lab):
     """Who was told to come again learns that nothing will come, not 202 for ten minutes; what is there already is still found."""
     with started(made_lab, os.path.join(made_lab.dir, "died")) as s:
