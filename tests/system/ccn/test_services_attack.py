@@ -412,7 +412,7 @@ def test_methods_ranges_and_bodies(served):
                                 (json_type + "Expect: 100-continue\r\nContent-Length: 7", '{"n":3}', 200), (json_type + "Expect: 100-continue\r\nContent-Length: 700000", "", 413),
                                 ("Content-Length: 26", "GET /smuggled HTTP/1.1\r\n\r\n", 415)):
         with socket.create_connection(("127.0.0.1", served.port), timeout=20) as s:
-            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n{body}".encode() + b"GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\nHost: localhost\r\n{field}\r\n\r\n{body}".encode() + b"GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             answers = b"".join(iter(lambda c=s: c.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
         answers = [int(a[:3]) for a in answers if not a.startswith(b"100")]
         assert answers[0] == status and answers[1:] in ([404], []), (field, answers)
@@ -582,6 +582,13 @@ def test_request_under_a_name_of_another_host_is_refused(served, host, status):
     assert call(served, "/t/counted", {"n": time.monotonic_ns()}, Host=host)[0] == status
     assert ask(served, "GET", "/ccn/", Host=host)[0] == status
     assert runs(served) - before == (status == 200)
+
+
+def test_refused_call_whose_body_does_not_come_is_answered_at_once(served):
+    for fields_of, status in (("Host: other.example", 421), ("Host: localhost\r\nOrigin: https://other.example", 403)):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as s:
+            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\n{fields_of}\r\nContent-Type: application/json\r\nContent-Length: 100000000\r\n\r\n".encode())
+            assert s.recv(1000).startswith(f"HTTP/1.1 {status} ".encode())
 
 
 def test_pages_that_call_a_service_themselves_are_answered_to_visitors_from_other_sites(served):
