@@ -12,8 +12,8 @@
 #include "console/console_page.h"
 
 bool ccn_origin_is_foreign(const request_rec *r) {
-    const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),
-               *origin = apr_table_get(r->headers_in, "Origin"), *host = apr_table_get(r->headers_in, "Host"), *at;
+    const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site"), *origin = apr_table_get(r->headers_in, "Origin"),
+               *host = apr_table_get(r->headers_in, "Host"), *at;
 
     if (!ap_is_initial_req((request_rec *)(uintptr_t)r)) return false;
     if (site) return console_foreign(site, origin ? origin : "", NULL);

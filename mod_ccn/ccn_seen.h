@@ -23,20 +23,23 @@
 #include <stdint.h>
 
 #define CCN_SEEN_MS       60000u
-#define CCN_SEEN_AHEAD_MS 5000u         /* that a signer's clock may be ahead of ours */
+#define CCN_SEEN_AHEAD_MS 5000u /* that a signer's clock may be ahead of ours */
 #define CCN_SEEN_SETS     8192u
 #define CCN_SEEN_WAYS     8u
 
 struct ccn_seen {
-    _Atomic uint64_t floor;             /* milliseconds since 1970 */
+    _Atomic uint64_t floor; /* milliseconds since 1970 */
     struct {
         _Atomic uint64_t digest, time;
     } row[CCN_SEEN_SETS][CCN_SEEN_WAYS];
 };
 
 enum ccn_fresh {
-    CCN_FRESH, CCN_REPLAYED, CCN_STALE, CCN_SEEN_FULL,
-    CCN_TOO_EARLY       /* made at or before the floor */
+    CCN_FRESH,
+    CCN_REPLAYED,
+    CCN_STALE,
+    CCN_SEEN_FULL,
+    CCN_TOO_EARLY /* made at or before the floor */
 };
 
 /* Of a table of zeroes; `now`: milliseconds since 1970. */

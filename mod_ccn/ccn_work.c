@@ -391,8 +391,9 @@ static bool may_obey(struct ccn_face *f, const struct ndn_interest *i, const str
         if (fresh != CCN_FRESH) {
             ccn_count(&P.area->replayed);
             status = fresh == CCN_SEEN_FULL || fresh == CCN_TOO_EARLY ? HTTP_SERVICE_UNAVAILABLE : HTTP_CONFLICT;
-            why = fresh == CCN_STALE ? "By this server's clock the Interest is more than a minute old, or was made more "
-                                       "than 5 seconds from now.\n"
+            why = fresh == CCN_STALE
+                      ? "By this server's clock the Interest is more than a minute old, or was made more "
+                        "than 5 seconds from now.\n"
                   : fresh == CCN_TOO_EARLY
                       ? "The Interest was made before this server knew which it had obeyed: sign another one.\n"
                       : "This Interest was obeyed before: sign another one.\n";

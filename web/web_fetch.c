@@ -405,8 +405,7 @@ static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code
         else if (t->broken == BY_ROOM) {
             end = WEB_NO_ROOM;
             web_say(t, "there is no room for its body now");
-        }
-        else if (code == CURLE_OK) end = WEB_WHOLE;
+        } else if (code == CURLE_OK) end = WEB_WHOLE;
         else if (code == CURLE_OPERATION_TIMEDOUT) end = WEB_TOO_SLOW;
         else if (t->refused && code == CURLE_COULDNT_CONNECT) {
             end = WEB_NOT_ALLOWED;
