@@ -420,8 +420,8 @@ static void call_take_off(struct ccn_call *c) {
 }
 
 /*
- * Whether all who wait may have it: what was made before one of them came is no answer to that one, but for a kept
- * result, if that one takes such.  If so, nobody joins any more.
+ * True if every waiting caller may have the result: it was made after the last of them came, or it is kept and all take
+ * kept results.  The call leaves the table then, so that no caller joins.
  */
 static bool call_may_take(struct ccn_call *c, const struct ccn_result *r, bool kept) {
     bool may;
@@ -433,7 +433,7 @@ static bool call_may_take(struct ccn_call *c, const struct ccn_result *r, bool k
     return may;
 }
 
-/* One whose wait for another process is over: it takes what is there, or runs here; at once if that is too old. */
+/* The wait for another process is over: the call takes its result, or waits once more, or runs here if that is old. */
 static void call_arrive(struct ccn_call *c) {
     char *key = handover_key(c);
     struct ccn_result *r;

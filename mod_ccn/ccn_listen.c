@@ -65,8 +65,8 @@ static const char *clear_path(const char *path) {
 }
 
 /*
- * Every user may connect.  The mode comes with the name, for the parent has one thread: a chmod of the name would follow
- * a link that another user of the directory has put in its place.
+ * Every user may connect.  The mode comes with the name: a chmod of the name would follow a link that another user of
+ * the directory has put in its place.  The parent has one thread, so the mask is this call's alone.
  */
 static int bind_for_all(int fd, const struct sockaddr_un *a) {
     mode_t before = umask(0111);

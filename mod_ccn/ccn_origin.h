@@ -6,7 +6,7 @@
  * configuration makes):
  *
  *     another site   Sec-Fetch-Site is neither same-origin nor none; without it, Origin is not that of the Host field
- *     another name   Host names no host of the virtual host: the page's owner let its own name lead here (DNS rebinding).
+ *     another name   Host is no name of the virtual host: the page's owner lets its own name lead here (DNS rebinding).
  *                    An address and localhost pass, since no page's owner can have such a name.
  *
  * LIMIT.  A browser sends Sec-Fetch-Site over HTTPS and to localhost only, and no Origin with a GET that a page embeds.

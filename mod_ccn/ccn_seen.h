@@ -4,7 +4,7 @@
  *
  * A signed Interest says when it was made, and counts from CCN_SEEN_AHEAD_MS before that time to CCN_SEEN_MS after it.
  * Its digest is kept for as long, in sets of CCN_SEEN_WAYS rows; where a set is full of digests that count still, a new
- * one is refused: whoever wants to have one forgotten would have to aim, and digests are SHA-256 of what a signer says.
+ * one is refused.  No attacker can aim at a set: digests are SHA-256 of what a signer says.
  *
  * FLOOR.  An Interest that was made at or before `floor` is refused.  A fresh table knows nothing of what an earlier
  * server obeyed, whose signers' clocks may have been ahead: its floor is its own beginning and CCN_SEEN_AHEAD_MS.  If a

@@ -2,9 +2,9 @@
 /*
  * web_own.h - whether an address belongs to this machine.
  *
- * The kernel's routing table decides (RTM_GETROUTE): it knows the addresses of every interface, local routes and anycast
- * addresses, and it is asked at each connection.  An IPv4 address inside an IPv6 address (mapped, NAT64, 6to4) is looked
- * up too.
+ * The kernel's routing table decides (RTM_GETROUTE): it knows the addresses of every interface, local routes and
+ * anycast addresses, and it is asked at each connection.  An IPv4 address inside an IPv6 address (mapped, NAT64, 6to4)
+ * is looked up too.
  *
  * LIMIT.  If a router translates a public address to an address of this machine, the kernel does not know that public
  * address.

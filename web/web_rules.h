@@ -43,8 +43,8 @@ struct web_rules {
     unsigned           redirects;       /* that are followed; 0: none */
     unsigned           at_once;         /* transfers under way; at least 1.  They hold up to `bytes` each */
     /*
-     * Accounts for the memory of bodies: `take` before one grows by so many bytes (false: there is no room), `give` when
-     * it is freed, or just before it is given to `done`.  In the thread of web_run.  Both NULL: it is not accounted for.
+     * Accounts for the memory of bodies: `take` before one grows by so many bytes (false: there is no room), `give`
+     * when it is freed, or just before it is given to `done`.  In the thread of web_run.  Both NULL: no account.
      */
     bool             (*take)(uint64_t bytes);
     void             (*give)(uint64_t bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which addresses belong to this machine.  Addresses of interfaces are tested with a real server, in a network namespace. */
+/* Which addresses belong to this machine.  A system test has a host of its own, with addresses of interfaces. */
 #include <netinet/in.h>
 #include <sys/un.h>
 
