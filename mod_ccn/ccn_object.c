@@ -89,10 +89,9 @@ static uint64_t rounded_down(uint64_t ms) {
 
 /* A packet that is kept, as it is.  Its bytes, 0: it is not there. */
 static size_t kept_packet(const struct ccn_store_id *id, uint64_t segment, uint8_t bytes[NDN_PACKET_MAX]) {
-    uint32_t left;
     size_t n;
 
-    return ccn_store_get(&P.store, shm_now(), id, segment, bytes, NDN_PACKET_MAX, &n, &left) == CCN_GOT ? n : 0;
+    return ccn_store_read(&P.store, shm_now(), id, segment, bytes, NDN_PACKET_MAX, &n) == CCN_GOT ? n : 0;
 }
 
 static bool kept_data(const struct ccn_store_id *id, uint64_t segment, uint8_t bytes[NDN_PACKET_MAX],

@@ -16,7 +16,7 @@ from lab.ccn import site
 from lab.lab import wait_for
 from lab.ndn_face import Face
 
-from test_services import WORK, ask, runs, text_of
+from test_services import WORK, ask, by_name, runs, text_of
 
 SIZE = 8_000_000
 SEGMENT = 4096
@@ -51,8 +51,10 @@ def served(request, made_lab):
     if request.param == "ecdsa":
         key = os.path.join(made_lab.dir, "sign.pem")
         subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True, capture_output=True)
+        subprocess.run(["openssl", "ec", "-in", key, "-pubout", "-out", key + ".pub"], check=True, capture_output=True)
         speak = f"CcnSign {key} /example/KEY/1"
     with serving(made_lab, speak=speak) as s:
+        s.verify = ["--verify", key + ".pub"] if speak else []
         yield s
 
 
@@ -158,12 +160,23 @@ def test_the_same_call_written_in_many_ways_is_signed_once(served):
     with face_to(served) as face:
         got = asked(face, names)
         assert sorted(p.name[:len(names[0])] for p in got) == sorted(names)
+        assert served.verify or all(p.signed_by(wire.Digest()) for p in got)
         assert signatures(served) - before <= segments + 100
         assert [p.name for p in asked(face, names[:1] * 50)] == [next(p.name for p in got if p.name[:len(names[0])] == names[0])] * 50
         assert signatures(served) - before <= segments + 100
         assert whole(face, got[0]) == result(2_000_000)
         assert signatures(served) - before <= 2 * segments + 100
     assert runs(served, "size=2000000&salt=20") == 1
+
+
+def test_the_same_call_written_in_another_way_verifies(served):
+    """The command asks for all segments under the name that it was given."""
+    arguments = kept(served, 25, 100_000)
+    escaped = "ndn:/k/many/" + urllib.parse.quote("!" + variants(arguments, 2)[1], safe="")
+    done = subprocess.run([lab.program("ccnget/fairgate-ccnget"), "--forwarder", f"tcp://127.0.0.1:{served.ndn_port}", *served.verify, escaped],
+                          capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, result(100_000)), done.stderr
+    assert runs(served, "size=100000&salt=25") == 1
 
 
 def test_the_same_call_with_its_parameters_beside_the_name_is_signed_once(served):
@@ -177,6 +190,8 @@ def test_the_same_call_with_its_parameters_beside_the_name_is_signed_once(served
         first = got[7]
         parts = dict(first.name)
         stem = wire.name("/k/many") + ((wire.KEYWORD, b"result"), (wire.GENERIC, parts[wire.PARAMS_DIGEST].hex().encode()), (wire.VERSION, parts[wire.VERSION]))
+        assert face.ask(stem + (wire.segment(1),)).final == first.final
+        wait_for(lambda: served.status()["fetched_pages"] == 0, 10, "the end of what was fetched: its client has a pause")
         assert whole(face, first, stem) == result(2_000_000)
 
 
@@ -244,6 +259,27 @@ def test_a_kept_result_that_made_room_is_cut_again_under_the_same_names(made_lab
         assert runs(s, "size=300000&salt=40") == 1
 
 
+def test_a_kept_result_that_is_removed_before_its_turn_is_made_again(made_lab):
+    with serving(made_lab, "CcnThreads 1\n", children=1) as s, face_to(s) as face, face_to(s) as other:
+        arguments = kept(s, 41, 100_000)
+        other.send(wire.interest(f"{s.prefix_name}/work.cgi%3Fwait=2", prefix=True, lifetime=10000))
+        wait_for(lambda: s.status()["outstanding"] == 1, 5, "the page that has the slot")
+        face.send(wire.interest(name_of(arguments), prefix=True, lifetime=10000))
+        wait_for(lambda: s.status()["queued"] == 1, 5, "the result that waits")
+        results = os.path.join(made_lab.dir, "results")
+        for name in os.listdir(results):
+            os.unlink(os.path.join(results, name))
+        assert whole(face, face.receive(10)) == result(100_000)
+        assert runs(s, "size=100000&salt=41") == 2
+
+
+def test_a_kept_result_asked_for_with_fields_is_sealed(served):
+    """It has one run, and is what others get."""
+    arguments = kept(served, 42, 100_000)
+    assert by_name(served, "/k/many", arguments, "--header", "Accept: */*", *served.verify)[:2] == (0, result(100_000))
+    assert runs(served, "size=100000&salt=42") == 1
+
+
 def test_data_of_a_kept_result_are_not_fresh_for_longer_than_the_result(made_lab):
     with serving(made_lab, children=1) as s, face_to(s) as face:
         arguments = {"salt": 50, "size": 20_000}
@@ -262,8 +298,9 @@ def test_data_of_a_kept_result_are_not_fresh_for_longer_than_the_result(made_lab
         assert runs(s, "size=20000&salt=50") == 2
 
 
-def test_a_result_that_is_not_kept_has_all_its_segments(made_lab):
-    with serving(made_lab, children=1) as s, face_to(s) as face:
+@pytest.mark.parametrize("mpm", ("event", "worker", "prefork"))
+def test_a_result_that_is_not_kept_has_all_its_segments(made_lab, mpm):
+    with serving(made_lab, mpm=mpm, children=1) as s, face_to(s) as face:
         for size in (10, 100_000):
             arguments = {"salt": 60, "size": size}
             for spelled in (None, *variants(arguments, 2)):
