@@ -318,8 +318,8 @@ static void refuse(struct ccn_face *f, const struct ndn_interest *i, const struc
 }
 
 /*
- * A page that waits, and each who waits for one, holds the face: as many pages as the queue has room for, which decides
- * whose go (ccn_room.h), and who joined them.
+ * Each page that waits holds the face, and so does each Interest that waits for one.  The queue bounds the pages
+ * (ccn_room.h), JOINS the Interests that joined others' pages.
  */
 static bool is_owed_too_much(struct ccn_face *f) {
     const struct ccn_site *c = ccn_config();

@@ -270,8 +270,8 @@ static conn_rec *new_connection(const struct ccn_seen_as *from, apr_socket_t *so
 
 /*
  * Modules use a master connection as that of a client: its socket, notes, pool and bucket allocator.  Each request has
- * one of its own, since other requests run in other threads.  The event MPM copies a state from it, whose size only the
- * MPM knows, and which means nothing here.
+ * one of its own, since other requests run in other threads.  The event MPM copies a state from it, which means
+ * nothing here; the MPM alone knows its size.
  */
 static conn_rec *new_master(const struct ccn_seen_as *from, apr_socket_t *socket, apr_pool_t *p, apr_thread_t *thread,
                             unsigned number) {

@@ -4,18 +4,18 @@
  * call is written.
  *
  *     base        BASE/54=VERSION/50=0..n-1, kept whole; BASE is the call in its one form (service_bind.h, `key`)
- *     variant     any other name of the same call: the content is the base's, and a segment is signed when it is asked
- *                 for, since the signature covers the name
+ *     variant     any other name of the same call.  The content is the base's.  A segment is signed when it is asked
+ *                 for, since the signature covers the name.
  *     answer      what a name gets first, in each way (ccn_answer.h): kept by itself, with what is left of the
  *                 result's freshness, rounded down
  *
  * VERSION is the time when the result was made, and the size of a segment: the same result has the same names and
- * segments in every process, and each time that it is cut.  A result of one segment needs no base but for an Interest
- * for its metadata.  What has no such form (a problem, a listing, a call that is too long for a name) is its own base.
+ * segments in every process, and each time that it is cut.  A result of one segment needs a base only for its metadata.
+ * What has no such form (a problem, a listing, a call that is too long for a name) is its own base.
  *
- * Names whose parameters stand beside them (32=result/8=HEX) do not say what they call: the key is kept for them.
+ * A name with parameters beside it (32=result/8=HEX) does not say what it calls: the key is kept for it.
  *
- * Whatever signs or reads a result belongs in a task (ccn_threads.h): all functions but those that say otherwise.
+ * What signs or reads a result belongs in a task (ccn_threads.h): all functions but those that say otherwise.
  * Tasks of all processes that need the same base wait for the one that makes it (ccn_flights.h).
  */
 #ifndef FAIRGATE_CCN_OBJECT_H
@@ -30,7 +30,7 @@ struct ccn_object {
     struct ndn_name           page;         /* as it was asked for */
     struct ndn_span           digest;       /* of parameters beside the name; n = 0: none */
     const char               *key;          /* NULL: it has none */
-    struct ndn_name           base;         /* page and digest's, or `bytes`; n = 0: page's */
+    struct ndn_name           base;         /* in `bytes`; n = 0: page and digest are their own base */
     size_t                    size;         /* of a segment's content */
     uint64_t                  at_us, fresh_us;
     struct ccn_store_id       id;           /* of the base, in this version */
@@ -46,9 +46,9 @@ bool ccn_object_of(struct ccn_object *o, const struct ccn_seen_as *as, const str
 /* Which result it is.  In any thread. */
 void ccn_object_at(struct ccn_object *o, uint64_t at_us, uint64_t fresh_us);
 
-/* What is kept answers an Interest of that way, and nothing is to be signed.  In any thread. */
+/* True if an answer of that way is kept: nothing has to be signed.  In any thread. */
 bool ccn_object_has(const struct ccn_object *o, unsigned way);
-/* Answers those for which it does, and frees them; the others.  In any thread. */
+/* Answers and frees the waiters whose answer is kept; returns the others.  In any thread. */
 struct ccn_waiter *ccn_object_reply(const struct ccn_object *o, struct ccn_waiter *all);
 
 enum ccn_object_is { CCN_OBJECT_READY, CCN_OBJECT_LOST, CCN_OBJECT_NO_ROOM };

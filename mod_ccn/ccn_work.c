@@ -23,7 +23,7 @@ APLOG_USE_MODULE(ccn);
 
 #define P       ccn_process
 #define BUCKETS 1024u
-#define JOINED  1024u /* who wait for one page, at most */
+#define JOINED  1024u /* Interests that wait for one page, at most */
 
 static pthread_mutex_t works = PTHREAD_MUTEX_INITIALIZER;
 static struct ccn_work *bucket[BUCKETS];
@@ -407,7 +407,7 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     w->nwaiters = 1;
     w->way = ccn_waiter_way(a);
     w->of_call = wanted->is_call || wanted->is_listing;
-    /* What is beside a service's name is its parameters, and nobody's own. */
+    /* Parameters beside a service's name belong to the call, not to one visitor. */
     w->shared = !wanted->digest.n || wanted->arguments.n;
     atomic_store(&w->task.deadline, a->deadline);
     work_add(w);

@@ -19,7 +19,7 @@ struct ccn_work {
     struct ccn_store_id id;
     struct ccn_waiter *waiters;
     uint32_t nwaiters;
-    struct ccn_face *face; /* of the first who asked: as whom it is made */
+    struct ccn_face *face; /* of the first Interest: the page is made as for that face */
     struct ccn_class class;
     uint64_t submitted;
     struct ndn_name page; /* in bytes[] */
@@ -40,17 +40,17 @@ struct ccn_work {
     uint8_t bytes[];
 };
 
-const struct ndn_key *ccn_work_key(struct ccn_face *f); /* which signs for that face */
+const struct ndn_key *ccn_work_key(struct ccn_face *f); /* the key that signs for that face */
 void ccn_work_free(struct ccn_work *w);
-/* Out of the table, so that later Interests are another one's; its waiters go to the caller. */
+/* Takes it out of the table, so that later Interests do not join it; returns its waiters, which are the caller's. */
 struct ccn_waiter *ccn_work_take(struct ccn_work *w);
-/* All who wait get a sentence. */
+/* Answers all waiters with a sentence. */
 void ccn_work_refuse(struct ccn_work *w, int status, const char *why);
-/* It waits for its turn, or has been refused. */
+/* Queues it; if the queue refuses it, its waiters are answered 503 and it is freed. */
 void ccn_work_submit(struct ccn_work *w);
-/* Whether one of those who wait asks for metadata. */
+/* True if one of its waiters asks for metadata. */
 bool ccn_work_has_metadata(struct ccn_work *w);
-/* It is called: ccn_work_called or ccn_work_kept. */
+/* Calls the service, or finds that a result is kept: ccn_work_called or ccn_work_kept follows. */
 void ccn_work_call(struct ccn_work *w);
 
 /* ---- ccn_work_call.c --------------------------------------------------------------------------------------------- */
@@ -58,9 +58,9 @@ void ccn_work_call(struct ccn_work *w);
 /* For ccn_call.h. */
 void ccn_work_called(void *of, struct ccn_result *r);
 bool ccn_work_kept(void *of, const char *key, uint64_t at_us, uint64_t fresh_us);
-/* What is published. */
+/* Answers with the listing of services, or queues that. */
 void ccn_work_list(struct ccn_work *w);
-/* Its turn has come.  Work that it was; *lost: it is to be called again. */
+/* In a service thread.  Returns the work that it was; *lost: the caller calls the service again. */
 uint64_t ccn_work_run_call(struct ccn_work *w, bool *lost);
 void ccn_work_run_segment(struct ccn_work *w);
 
