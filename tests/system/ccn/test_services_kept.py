@@ -310,6 +310,13 @@ def test_a_result_that_is_not_kept_has_all_its_segments(made_lab, mpm):
             assert runs(s, f"size={size}&salt=60") == 3
 
 
+def test_calls_that_wait_behind_another_one_in_prefork_are_run(made_lab):
+    """One connection is one process there, which runs one after the other."""
+    with serving(made_lab, mpm="prefork", children=1) as s, face_to(s) as face:
+        got = asked(face, [name_of({"salt": 70 + i, "size": 10}, service="/k/never") for i in range(8)])
+        assert [p.content for p in got] == [result(10)] * 8
+
+
 def test_versions_that_never_were_are_gone(served):
     with face_to(served) as face:
         for name in (name_of({"salt": 1, "size": 5}), wire.name("/k/many") + ((wire.KEYWORD, b"result"), (wire.GENERIC, b"0" * 64))):
