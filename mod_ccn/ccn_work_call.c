@@ -6,6 +6,7 @@
 #include "ccn_work_impl.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,23 @@ static bool object_of_work(struct ccn_object *o, const struct ccn_work *w, const
     return ccn_object_of(o, ccn_face_seen_as(w->face), ccn_work_key(w->face), &w->page, w->digest, key);
 }
 
+/*
+ * It waits for its turn.  What cutting costs is known by service: as many calls as a client can write would take the
+ * rows of all pages.
+ */
+static void submit_call(struct ccn_work *w) {
+    const char *parameters = strstr(w->url, "/!");
+    uint32_t class = w->class.class;
+    char service[SERVICE_NAME_MAX + 3];
+
+    snprintf(service, sizeof service, "%.*s/!", parameters ? (int)(parameters - w->url) : 0, w->url);
+    ccn_class_of_service(ccn_face_seen_as(w->face)->server, service, &w->class);
+    w->class.class = class;
+    w->class.keys.pattern = 0;
+    w->class.keys.dir = w->class.keys.url;
+    ccn_work_submit(w);
+}
+
 /* Answers what can be answered without a signature; the rest waits for its turn. */
 static void reply_or_submit(struct ccn_work *w, const struct ccn_object *o) {
     if (ccn_object_has(o, w->way)) {
@@ -35,7 +53,7 @@ static void reply_or_submit(struct ccn_work *w, const struct ccn_object *o) {
         w->nwaiters = 0;
         for (; rest; rest = rest->next) w->nwaiters++;
     }
-    ccn_work_submit(w);
+    submit_call(w);
 }
 
 void ccn_work_called(void *of, struct ccn_result *r) {
@@ -48,7 +66,7 @@ void ccn_work_called(void *of, struct ccn_result *r) {
     else if (ccn_results_held() > (uint64_t)ccn_config()->pages)
         why = "As much content waits as may (CcnPages): try again later.\n";
     if (!why) {
-        ccn_work_submit(w);
+        submit_call(w);
         return;
     }
     ccn_work_refuse(w, HTTP_SERVICE_UNAVAILABLE, why);
@@ -67,7 +85,7 @@ bool ccn_work_kept(void *of, const char *key, uint64_t at_us, uint64_t fresh_us)
         ccn_object_at(&o, at_us, fresh_us);
         reply_or_submit(w, &o);
     } else {
-        ccn_work_submit(w);
+        submit_call(w);
     }
     return true;
 }
@@ -157,6 +175,7 @@ static bool run_own(struct ccn_work *w, uint32_t *segments) {
 uint64_t ccn_work_run_call(struct ccn_work *w, bool *lost) {
     uint64_t began = shm_now();
     uint32_t segments = 1;
+    bool is_result;
 
     if (!w->shared) {
         *lost = !run_own(w, &segments);
@@ -167,9 +186,8 @@ uint64_t ccn_work_run_call(struct ccn_work *w, bool *lost) {
         *lost = !run_shared(w, key, &segments);
         free(key);
     }
-    /* The URL of a listing is that of no call: nothing is learnt of it. */
-    if (!w->url[1]) return shm_now() - began + ccn_class_sending(segments);
-    return ccn_class_learn(&w->class, *lost ? HTTP_NOT_FOUND : HTTP_OK, shm_now() - began, segments);
+    is_result = !*lost && !(w->result && w->result->is_problem);
+    return ccn_class_learn(&w->class, is_result ? HTTP_OK : HTTP_NOT_FOUND, shm_now() - began, segments);
 }
 
 static size_t refuse_segment(const struct ccn_work *w, uint8_t bytes[NDN_PACKET_MAX]) {
