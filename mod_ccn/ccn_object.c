@@ -143,7 +143,9 @@ static bool find_answer(const struct ccn_object *o, unsigned way, struct ccn_sto
 
     *id = answer_id(o, way, rounded_down(left_ms(o)));
     if (ccn_store_look(&P.store, id, 0, &left) == CCN_GOT) return true;
-    if (way || !o->is_base || !kept_data(&o->id, 0, bytes, &d) || d.freshness_ms > left_ms(o)) return false;
+    /* With parameters beside its name an answer's name ends with their digest, and no segment's does. */
+    if (way || o->digest.n || !o->is_base || !kept_data(&o->id, 0, bytes, &d) || d.freshness_ms > left_ms(o))
+        return false;
     *id = o->id;
     return true;
 }

@@ -25,6 +25,7 @@ SERVICES = """
 CcnService /k/many size=int salt=int => /work.cgi?size={size}&salt={salt} fresh=1h
 CcnService /k/brief size=int salt=int => /work.cgi?size={size}&salt={salt} fresh=3s
 CcnService /k/never size=int salt=int => /work.cgi?size={size}&salt={salt}
+CcnService /k/file what=content(1M) => /work.cgi fresh=1h
 CcnService /k/slow wait=number => /work.cgi?wait={wait}
 """
 
@@ -193,6 +194,16 @@ def test_the_same_call_with_its_parameters_beside_the_name_is_signed_once(served
         assert face.ask(stem + (wire.segment(1),)).final == first.final
         wait_for(lambda: served.status()["fetched_pages"] == 0, 10, "the end of what was fetched: its client has a pause")
         assert whole(face, first, stem) == result(2_000_000)
+
+
+def test_a_call_that_is_too_long_for_a_name_has_all_its_segments(served):
+    with face_to(served) as face:
+        for _ in range(2):
+            first = asked(face, ["/k/file"], params=json.dumps({"what": "x" * 7000}).encode())[0]
+            parts = dict(first.name)
+            assert len(first.name) == 5
+            stem = wire.name("/k/file") + ((wire.KEYWORD, b"result"), (wire.GENERIC, parts[wire.PARAMS_DIGEST].hex().encode()), (wire.VERSION, parts[wire.VERSION]))
+            assert whole(face, first, stem).endswith(b"\n" + b"x" * 7000)
 
 
 def test_a_kept_result_asked_for_from_another_address_is_not_signed_again(served):
