@@ -233,6 +233,19 @@ def test_metadata_of_a_kept_result_name_its_object(served):
                 assert first.name == name + (version, wire.segment(0)) and whole(face, first) == result(size)
 
 
+def test_a_kept_result_asked_for_without_canbeprefix_has_just_that_name(served):
+    """If it is one segment; the others are refused, as pages are."""
+    with face_to(served) as face:
+        for spelled in (0, 1):
+            few, many = kept(served, 26, 100), kept(served, 27, 100_000)
+            name = name_of(few, variants(few, 1)[0] if spelled else None)
+            for _ in range(2):
+                got = face.ask(name, fresh=True, seconds=10)
+                assert (got.name, got.content) == (name, result(100))
+            got = face.ask(name_of(many, variants(many, 1)[0] if spelled else None), fresh=True, seconds=10)
+            assert {k: v for k, v, _, _ in wire.elements(got.fields[wire.META_INFO])}[0xF522] == (406).to_bytes(2, "big")
+
+
 def test_listings_by_name_are_signed_once(served):
     with face_to(served) as face:
         asked(face, ["/k/many/32=services"] * 40)
