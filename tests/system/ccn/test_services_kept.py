@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import threading
 import urllib.parse
 
 import pytest
@@ -136,16 +137,17 @@ def test_10000_interests_for_kept_results_sign_each_segment_once(served):
     """The first Interests come from many connections at one time; each way to ask has an answer of its own, and segments are fetched again and again."""
     results = [kept(served, 10 + i, 400_000) for i in range(5)]
     segments = 5 * -(-400_000 // SEGMENT)
+    together = threading.Barrier(8)
     before = signatures(served)
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(8) as pool:
         faces = [stack.enter_context(face_to(served)) for _ in range(8)]
 
         def fetch(face):
-            for _ in range(2):
-                for arguments in results:
+            for arguments in results:
+                together.wait(60)       # a result that was fetched goes after two seconds
+                for _ in range(2):
                     first = asked(face, [name_of(arguments)])[0]
                     assert whole(face, first) == result(400_000)
-            for arguments in results:
                 assert len({p.name for p in asked(face, [name_of(arguments)] * 60)}) == 1
                 assert len(asked(face, [name_of(arguments) + ((wire.KEYWORD, b"metadata"),)] * 20)) == 20
         list(pool.map(fetch, faces))
