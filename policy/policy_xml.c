@@ -470,7 +470,7 @@ policy_t *policy_load(const char *path, char **error) {
     policy_t *p = NULL;
     char *xml = NULL;
     size_t len;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a FIFO would wait for its writer */
 
     if (error) *error = NULL;
     if (fd >= 0) xml = read_all(fd, &len);

@@ -38,7 +38,7 @@ def visited(g, path, expected, host="localhost", **words):
     def counted():
         after = g.status()
         moved = {name: after[name]["released"] - before[name]["released"] for name in after}
-        return moved == {**dict.fromkeys(after, 0), "unknown": 1, "ai-crawlers": 1}
+        return moved == {**dict.fromkeys(after, 0), "unknown": 1, "ai": 1}
     http1.until(counted, what="one of each was scheduled, and the page for the refused was not")
 
 
@@ -93,6 +93,35 @@ def test_php_fpm_with_the_application_in_a_folder(parts, etc, open_path):
         assert [http1.get(g.port, p).status for p in ("/wiki/data/secret.txt", "//wiki//data/secret.txt", "/wiki/%64ata/secret.txt")] == [403] * 3
         answer = http1.get(g.port, "/wiki/doku.php/data/secret.txt")
         assert (answer.status, b"page" in answer.body) == (200, True)
+
+
+@pytest.mark.parametrize("name, module", [("php-fpm.conf", "proxy_fcgi"), ("forge.conf", "cgid"), ("reverse-proxy.conf", "proxy_http"), ("virtual-hosts.conf", "proxy_http")])
+def test_example_without_a_module_it_needs_refuses_to_start_and_names_it(parts, etc, open_path, name, module):
+    """Without mod_proxy_fcgi, which Debian does not enable, PHP files went out as text, wp-config.php included."""
+    g = Example(parts, name, etc, SITE_ROOT=open_path, SITES_ROOT=open_path, SITES_PORT="0", GIT_ROOT=open_path, APPLICATION="http://127.0.0.1:1")
+    g.config = g.config.replace("SITES_PORT 0", f"SITES_PORT {g.port}")
+    assert g.check()[0], "with all modules"
+    g.without = module
+    right, said = g.check()
+    assert not right and f"a2enmod {module}" in said, said
+
+
+WORDPRESS_PUBLIC = ("wp-includes/js/dist/vendor/react.min.js", "wp-content/cache/min/a.css", "wp-content/themes/x/inc/a.css", "wp-content/uploads/2026/a.png",
+                    "wp-content/plugins/x/includes/data/a.js", ".well-known/security.txt")
+HIDDEN = ("data/media/wp-content/a.png", "data/a.txt", "vendor/a.js", ".git/config", ".env", "wiki/conf/users.auth.php", "wp-content/uploads/shell.php", "cache/a/wp-includes/b.js")
+
+
+def test_php_fpm_with_wordpress_serves_its_scripts_and_hides_the_rest(parts, etc, open_path):
+    """The example denied every directory named vendor, WordPress's own scripts among them."""
+    root = open_path / "wordpress"
+    for name in WORDPRESS_PUBLIC + HIDDEN:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\n")
+    subprocess.run(["chmod", "-R", "a+rX", root], check=True)
+    with Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{parts.fpm.address}") as g:
+        assert {p: http1.get(g.port, f"/{p}").status for p in WORDPRESS_PUBLIC} == dict.fromkeys(WORDPRESS_PUBLIC, 200)
+        assert {p: http1.get(g.port, f"/{p}").status for p in HIDDEN} == dict.fromkeys(HIDDEN, 403)
 
 
 @pytest.mark.may_skip("DokuWiki is for benches too: ./quickstart deps installs it")

@@ -75,6 +75,12 @@ def test_bad_directive_is_refused(new_gateway, directives, cure):
     assert re.search(cure, said), said
 
 
+def test_missing_file_of_visitor_keys_is_named_with_the_command_that_makes_it(new_gateway):
+    """The error was "No such file or directory", and httpd did not start."""
+    said = new_gateway(more="QosVisitors /nonexistent/visitors.key\n").refused_to_start()
+    assert "/nonexistent/visitors.key: No such file" in said and "openssl rand -hex 32 > /nonexistent/visitors.key" in said, said
+
+
 def test_small_async_factor_is_named(new_gateway):
     with new_gateway(async_factor=2) as gateway:
         assert gateway.settled()["queued"] == 0
@@ -137,9 +143,9 @@ def test_the_first_five_minutes(parts):
         def classes():
             return {c["name"]: c["released"] for c in json.loads(http1.get(g.port, "/qos-status?json").body)["classes"] if not c["retired"]}
         assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
-        assert classes() == {"people": 0, "search": 0, "crawlers": 0}
+        assert classes() == {"people": 0, "search": 0, "ai": 0}
         http1.until(lambda: any(json.loads(http1.get(g.port, "/qos-status?json").body)["observed"].values()), 10, "it was seen")
         g.graceful(text.replace("observe", "On"))
         assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
         assert http1.get(g.port, "/static/2k.txt").status == 200
-        http1.until(lambda: classes() == {"people": 1, "search": 0, "crawlers": 1}, 10, "both scheduled")
+        http1.until(lambda: classes() == {"people": 1, "search": 0, "ai": 1}, 10, "both scheduled")
