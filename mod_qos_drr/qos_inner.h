@@ -9,9 +9,10 @@
  * SIGNS.  One is enough:
  *
  *     connection  a child of this server opened the connection by which the request came (mod_proxy), for a request
- *                 that has a slot, is exempt, or is inner itself.  QOS_OUTGOING rows of the segment hold those connections; each
- *                 has a place in a bucket by the hash of both ends, address and port.  A row belongs to a process
- *                 (pid and row of owners[]); it is free when the connection closes or the process ends.
+ *                 that has a slot, is exempt, or is inner itself.  QOS_OUTGOING rows of the segment hold those
+ *                 connections; each has a place in a bucket by the hash of both ends, address and port.  A row
+ *                 belongs to a process (pid and row of owners[]); it is free when the connection closes or the process
+ *                 ends.
  *     token       the request carries a token of ours (qos_outer.h) and the ticket in it has a slot.  It has come back
  *                 by way of another gateway.
  *     address     the client's address is one of this host, or one that QosSelf names.  PHP workers and other programs
@@ -41,8 +42,8 @@
 #define QOS_INNER_DEEP 16u
 
 /*
- * What a request makes of those that it causes.  UNKNOWN: another program opened the connection.  SCHEDULED: we did, for
- * a request that has no slot, or for none.
+ * What a request makes of those that it causes.  UNKNOWN: another program opened the connection.  SCHEDULED: this
+ * server opened it, for a request that has no slot, or for none.
  */
 enum qos_cause { QOS_CAUSES_UNKNOWN, QOS_CAUSES_SCHEDULED, QOS_CAUSES_OBSERVED, QOS_CAUSES_INNER };
 
