@@ -33,15 +33,15 @@ class Page:
 
 
 class Browser:
-    def __init__(self, port, host="127.0.0.1", headers=None):
-        self.port, self.host, self.headers, self.jar = port, host, headers or {}, {}
+    def __init__(self, port, host="127.0.0.1", headers=None, source=None):
+        self.port, self.host, self.headers, self.source, self.jar = port, host, headers or {}, source, {}
 
     def cookie(self):
         return "; ".join(f"{name}={value}" for name, value in self.jar.items())
 
     def ask(self, method, path, body=None, kind=None):
         headers = {**self.headers, **({"Cookie": self.cookie()} if self.jar else {}), **({"Content-Type": kind} if kind else {})}
-        with contextlib.closing(http.client.HTTPConnection(self.host, self.port, timeout=120)) as c:
+        with contextlib.closing(http.client.HTTPConnection(self.host, self.port, timeout=120, source_address=self.source and (self.source, 0))) as c:
             c.request(method, path, body, headers)
             page = Page(c.getresponse())
         for name, value in page.cookies().items():
