@@ -47,7 +47,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-qos-segment-14"
+#define KEPT_SEGMENT "fairgate-qos-segment-15"
 
 #define P qos_process
 

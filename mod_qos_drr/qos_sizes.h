@@ -17,6 +17,7 @@
 #include "qos_console.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_page.h"
 #include "qos_told.h"
 #include "qos_visitor.h"
 #include "qos_signers.h"
@@ -43,6 +44,7 @@ struct qos_area {
     struct qos_exempt_places  exempt;
     struct qos_visitor_counts visitors;
     struct qos_told           told;
+    struct qos_pages          pages;
     struct qos_crawlers       crawlers;
     struct qos_signed_area    signatures;
     struct qos_found          found;
