@@ -112,10 +112,12 @@ def visitors(server, seconds, warmup, patience, per_s=2):
     return Visitors(server.address, wanted, OF_A_PAGE, seconds, warmup, patience, per_s, agents=[a.replace("\\", "") for a in AGENTS])
 
 
-def measure_server(server, origin, seconds, warmup, patience=15, swarm=True):
-    """Members and people at `server` (.address), whose pages `origin` makes, beside the swarm or without."""
+def measure_server(server, origin, seconds, warmup, patience=15, swarm=True, member=lambda host, number: member_cookie(host)):
+    """
+    Members and people at `server` (.address), whose pages `origin` makes, beside the swarm or without.  member(host, number): the header field that proves that this member is signed in.
+    """
     host = server.address.rsplit(":", 1)[0]
-    groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member_cookie(host)]) for i in range(MEMBERS)]
+    groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member(host, i)]) for i in range(MEMBERS)]
     groups += swarm_of(SWARM) if swarm else []
     origin.stat(reset=True)
     with visitors(server, seconds, warmup, patience) as people, Load(server.address, groups, seconds, warmup=warmup, timeout=30) as run:
