@@ -4,6 +4,7 @@
 import os
 
 import http1
+import http2
 import pytest
 from test_swarm import SHIPPED
 from test_visitors import Keys, answered, given, page, refused, says, value_of
@@ -151,6 +152,16 @@ def test_new_cookie_of_page_admits_so_many_requests_and_no_more(young):
     assert class_of(young, other) == "returning"
     assert int(refused(young, page(), value).headers["retry-after"]) <= AGE * 1.5
     http1.until(lambda: class_of(young, value) == "returning", 3 * AGE, "the cookie has its age")
+
+
+def test_h2_streams_with_new_cookie_of_page_are_of_a_returning_visitor(new_gateway, keys):
+    """The assets of one page are requested at once, on one connection."""
+    mark, cookie = fresh("streams"), keys.cookie("", first=-AGE, issued=0)
+    with new_gateway(policy=POLICY, window=8, http2=True, more=f"QosVisitors {keys.path}\n") as g, http2.Connection(g.port) as c:
+        ids = [c.send("GET", f"/b/says?{mark}", headers={"cookie": f"fairgate={cookie}"}) for _ in range(ASSETS)]
+        c.until(lambda: all(c.streams[i].over for i in ids))
+        assert {c.streams[i].status for i in ids} == {200}
+        assert [line["class"] for line in g.logged(mark, ASSETS)] == ["returning"] * ASSETS
 
 
 def test_new_cookie_of_page_is_of_an_unknown_visitor_in_another_network(young):
