@@ -177,9 +177,9 @@ def measure_without(bench):
     bench.figure("swarm_first_page_3s_without_module", Spread.of([beside.within(3)]), "of people", None)
 
 
-def page_loads(bench, server, times, seconds, warmup=3):
-    """New visitors' PageLoads beside a swarm of so many times the capacity."""
-    with Load(server.address, swarm_of(times * CAPACITY), seconds, warmup=warmup, timeout=30) as run:
+def page_loads(bench, times, seconds, warmup=3):
+    """Beside a swarm of so many times the capacity, how many new visitors' pages are complete.  At a fresh gateway: the visitors' addresses are those of each run, and a gateway remembers refusals for a minute."""
+    with gateway(bench, origin_of(bench)) as server, Load(server.address, swarm_of(times * CAPACITY), seconds + 15, warmup=warmup, timeout=30) as run:
         with visitors(server, seconds, warmup, 15) as people:
             pass
         run.stop()
@@ -190,8 +190,7 @@ def page_loads(bench, server, times, seconds, warmup=3):
 
 def measure_page_loads(bench):
     for times, name in OVERLOADS:
-        with gateway(bench, origin_of(bench)) as g:
-            complete = [page_loads(bench, g, times, bench.size(25, 8)) for _ in range(bench.size(3, 1))]
+        complete = [page_loads(bench, times, bench.size(25, 8)) for _ in range(bench.size(3, 1))]
         bench.figure(f"swarm_page_load_{name}", Spread.of(complete), "of pages", ">= 0.95")
 
 
