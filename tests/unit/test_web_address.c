@@ -86,9 +86,9 @@ START_TEST(loopback) {
         const char *address;
         bool is;
     } t[] = {
-        { "127.0.0.1", true },  { "127.255.255.255", true }, { "::1", true },
-        { "128.0.0.1", false }, { "10.0.0.1", false },       { "::2", false },
-        { "::", false },        { "::ffff:127.0.0.1", true }, { "64:ff9b::127.0.0.1", true },
+        { "127.0.0.1", true },     { "127.255.255.255", true },   { "::1", true },
+        { "128.0.0.1", false },    { "10.0.0.1", false },         { "::2", false },
+        { "::", false },           { "::ffff:127.0.0.1", true },  { "64:ff9b::127.0.0.1", true },
         { "2002:7f00:1::", true }, { "::ffff:128.0.0.1", false }, { "2002:7e00:1::", false },
     };
 
