@@ -19,7 +19,7 @@ import http1
 from background import Background
 from lab import lab
 from lab.frames import FrameClient
-from lab.httpd import Httpd, sanitizer_environment
+from lab.httpd import HTTPD, Httpd, sanitizer_environment
 from lab.net import Network
 
 SCRIPT = os.path.join(lab.ROOT, "etc", "iptables", "fairgate-transparent")
@@ -47,6 +47,10 @@ Listen 81
 <VirtualHost *:81>
     <Location /server-status>
         SetHandler server-status
+        Require local
+    </Location>
+    <Location /qos-status>
+        SetHandler qos-status
         Require local
     </Location>
 </VirtualHost>
@@ -400,6 +404,46 @@ def test_request_in_progress_at_stop_is_answered(world, version):
                 stopping.wait()
                 world.script("--mode", "site", *LAN, "start")
                 world.here.asked.clear()
+
+
+def doctor(world, text=None):
+    """What it says of the gate's httpd, or of one with that configuration."""
+    config = world.gate.config_file if text is None else world.gate.write("other.conf", text)
+    words = [f"{k}={v.replace(' ', ':')}" for k, v in (sanitizer_environment() or {}).items()]
+    path = f"PATH={os.path.dirname(SCRIPT)}:{os.environ['PATH']}"
+    done = subprocess.run([*world.field.gate.prefix, "env", path, lab.program("doctor/fairgate"), "doctor", "httpd", "--seconds", "1", "--status",
+                           f"http://{GATE[4]}:81/qos-status", "--httpd", " ".join(["env", *words, HTTPD, "-d", world.gate.dir, "-f", config])],
+                          capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_doctor_names_a_missing_source_address(world):
+    good = "ok    httpd     fairgate-transparent brings requests here, and the gateway connects from addresses that no server has"
+    assert good in doctor(world)[1]
+    world.field.gate.ip(f"address del {SOURCE[6]}/128 dev lo\n")
+    try:
+        status, said = doctor(world)
+        assert status == 2 and f"FAIL  httpd     fairgate-transparent: missing: the address {SOURCE[6]}/128 of lo" in said
+        assert good not in said
+    finally:
+        world.script("--mode", "site", *LAN, "start")
+    world.script("stop")
+    try:
+        assert "fairgate-transparent" not in doctor(world)[1]
+    finally:
+        world.script("--mode", "site", *LAN, "start")
+
+
+@pytest.mark.parametrize("named, is_warned", (("", True), ("RemoteIPInternalProxy 192.0.0.8\n", True), ("RemoteIPInternalProxy 192.0.0.0/24 100:0:0:1::8\n", False)))
+def test_doctor_warns_if_sites_of_the_gateways_httpd_do_not_see_their_clients(world, named, is_warned):
+    """What configtest says; an httpd that has no site on port 80 may stand before others."""
+    without = "\n".join(line for line in world.gate.text().splitlines() if "RemoteIPInternalProxy" not in line)
+    warning = "see the gateway's address in place of their clients'"
+    assert warning not in doctor(world, without)[1]
+    said = doctor(world, without + f"\nListen 80\nRemoteIPHeader X-Forwarded-For\n{named}")[1]
+    assert (warning in said) == is_warned, said
+    assert not is_warned or "RemoteIPInternalProxy 192.0.0.8 100:0:0:1::8" in said
 
 
 def test_not_without_mod_proxy(new_gateway):
