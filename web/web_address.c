@@ -116,8 +116,7 @@ bool web_address_is_loopback(const struct sockaddr *address) {
     static const uint8_t one[16] = { [15] = 1 };
     const uint8_t *a, *inner;
 
-    if (address->sa_family == AF_INET)
-        return *(const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr == 127;
+    if (address->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr == 127;
     if (address->sa_family != AF_INET6) return false;
     a = (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
     inner = inner4(a);
