@@ -41,6 +41,7 @@
 #include "qos_signers.h"
 #include "qos_status.h"
 #include "qos_threads.h"
+#include "qos_source.h"
 #include "qos_transparent.h"
 #include "qos_warn.h"
 #include "qos_went.h"
@@ -359,6 +360,7 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     qos_body_register();
     qos_heads_register();
     qos_people_register();
+    qos_source_register();
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {
