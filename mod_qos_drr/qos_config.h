@@ -55,6 +55,7 @@ struct qos_server {
     struct qos_exempt  exempt;
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */
+    int                transparent;         /* some QosTransparent On was seen */
 };
 
 enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
