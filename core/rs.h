@@ -429,6 +429,7 @@ struct rs_outlet_stats {
     struct rs_outlet_settings settings;     /* the first one's name is empty */
     uint32_t retired, window, queued, outstanding, parked;
     uint64_t refused;                       /* RS_SHARE_FULL since it had its part of a class's places */
+    uint32_t stalled_s;                     /* the host's: for how long none was released that waits; 0: no stall */
 };
 /* 0 if there is no such outlet */
 bool rs_outlet_stats(const rs_engine_t *e, uint32_t outlet, struct rs_outlet_stats *out);

@@ -455,7 +455,8 @@ static const char *account_ms(apr_pool_t *p, uint64_t us) {
 }
 
 int qos_account_log(request_rec *r) {
-    static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone", "observed", "exempt" };
+    static const char *const outcomes[] = { "passed", "waited",   "refused", "timeout",
+                                            "gone",   "observed", "exempt",  "inner" };
     const struct qos_request *q;
     request_rec *last = r;
 

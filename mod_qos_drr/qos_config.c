@@ -342,6 +342,8 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE_ARGV(
         "QosExempt", qos_exempt_set, NULL, RSRC_CONF,
         "path PREFIX..., method NAME..., address CIDR...: what never waits; limit=N: so many at one time (default 8)"),
+    AP_INIT_TAKE_ARGV("QosSelf", qos_inner_set, NULL, RSRC_CONF,
+                      "host, CIDR...: addresses whose requests other requests here have caused (default host); or Off"),
     AP_INIT_TAKE_ARGV("QosSigned", set_signed, NULL, RSRC_CONF,
                       "CRAWLER AGENT [keys=FILE] [private=ADDRESS[:PORT]]: it is who signs with a key of this agent"),
     { .name = NULL }

@@ -20,6 +20,7 @@
 #include "policy/policy.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_inner.h"
 #include "qos_keys.h"
 #include "qos_outlet.h"
 
@@ -53,6 +54,7 @@ struct qos_server {
     int                retry_after, retry_most; /* seconds; a refused client is told more than the first if it helps */
     int                refused;             /* the status of a refusal */
     struct qos_exempt  exempt;
+    struct qos_self    self;                /* QosSelf */
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */
     int                transparent;         /* some QosTransparent On was seen */

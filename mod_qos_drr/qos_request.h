@@ -29,13 +29,23 @@
 #include "pages/pages_keys.h"
 #include "qos_config.h"
 #include "qos_heads.h"
+#include "qos_inner.h"
 #include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
 
-enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE, QOS_OBSERVED, QOS_EXEMPTED };
+enum qos_outcome {
+    QOS_PASSED,
+    QOS_WAITED,
+    QOS_REFUSED,
+    QOS_WAIT_TIMEOUT,
+    QOS_GONE,
+    QOS_OBSERVED,
+    QOS_EXEMPTED,
+    QOS_INNER
+};
 /* Why it passes beside the scheduler (qos_beside.h); QOS_UNSEEN: exempt, where QosEngine observes. */
-enum qos_beside { QOS_IS_SCHEDULED, QOS_IS_OBSERVED, QOS_IS_EXEMPT, QOS_IS_UNSEEN };
+enum qos_beside { QOS_IS_SCHEDULED, QOS_IS_OBSERVED, QOS_IS_EXEMPT, QOS_IS_UNSEEN, QOS_IS_INNER };
 
 struct qos_conn;
 
@@ -102,6 +112,7 @@ struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
     struct qos_head      head;              /* of the request that comes next */
+    struct qos_came      came;              /* with the present request: qos_inner.h */
     apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
     bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
     bool                 meant_own;         /* that is an address of this host: qos_source.h */

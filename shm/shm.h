@@ -358,6 +358,11 @@ void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t);
 /* Its answer begins: nobody works at it from now on but to send it. */
 void shm_begins(const struct shm_view *v, rs_ticket_t t);
 /*
+ * The next sweep parks the request of this outlet that was submitted first, as if its park_us were over.  False: no
+ * request there has a slot, or `most` are parked so already.
+ */
+bool shm_park_soon(const struct shm_view *v, uint32_t outlet, uint32_t most);
+/*
  * Park those that have waited for their client too long, and those that have had their slot for too long, for those who
  * wait for their slots; tell the host who has had one for how long.  The latter are told of as if they had theirs still
  * until their answers begin: somebody works at them.  Does nothing if it is not time yet.
