@@ -2,16 +2,16 @@
 /*
  * rs_occupied.h - the share of the window that a class may have while parked requests of it occupy their backend.
  *
- * A parked request has released its slot, so that a client that is slow keeps it from nobody.  But the backend's worker
- * may still be busy with it: a download that PHP-FPM has not written to its end, an upload that it has not read to its
- * end.  A backend has so many workers, and slow clients of one class could occupy all of them, one slot after the other.
+ * A parked request has released its slot, so that a slow client keeps no slot from others.  But the backend's worker may
+ * still be busy with it: PHP-FPM has not written a download to its end, or has not read an upload to its end.  A backend
+ * has a limited number of workers.  Slow clients of one class could occupy all of them, one slot after the other.
  *
  * Such requests (rs_park_occupying) go on counting against rs_class_settings.slots.  And while other classes are active
  * at the outlet, the class has its share of the window by weight: rs_has_its_share.  The bound is soft, since a few slow
  * uploads must not stop their class: a quarter of the share goes on running until half as many again are occupied.  A
  * class that has been alone for RS_WINDOW_QUIET has no bound.
  *
- * Which classes are active changes with time alone, so rs_pick sets the bounds anew every RS_OCCUPIED_EVERY while any
+ * Which classes are active changes with time alone.  So rs_pick recomputes the bounds every RS_OCCUPIED_EVERY while any
  * request occupies its backend.
  */
 #ifndef FAIRGATE_RS_OCCUPIED_H
