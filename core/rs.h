@@ -313,7 +313,7 @@ bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);
 bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /*
  * The same of one whose backend still works: it counts against its class's `slots` and, while other classes are active,
- * against its share of the window (rs_occupied.h).  A host that calls this calls rs_pick ten times a second at the least
+ * against its share of the window (rs_occupied.h).  A host that calls this calls rs_pick at least ten times a second
  * while requests wait.
  */
 bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t);

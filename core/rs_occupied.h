@@ -2,14 +2,14 @@
 /*
  * rs_occupied.h - the share of the window that a class may have while parked requests of it occupy their backend.
  *
- * A parked request has released its slot, so that a slow client keeps no slot from others.  But the backend's worker may
- * still be busy with it: PHP-FPM has not written a download to its end, or has not read an upload to its end.  A backend
- * has a limited number of workers.  Slow clients of one class could occupy all of them, one slot after the other.
+ * A parked request has released its slot, so that a slow client keeps no slot from others.  But the backend's worker
+ * may still be busy with it: PHP-FPM has not written a download to its end, or has not read an upload to its end.  A
+ * backend has a limited number of workers.  Slow clients of one class could occupy all of them, one after the other.
  *
  * Such requests (rs_park_occupying) go on counting against rs_class_settings.slots.  And while other classes are active
- * at the outlet, the class has its share of the window by weight: rs_has_its_share.  The bound is soft, since a few slow
- * uploads must not stop their class: a quarter of the share goes on running until half as many again are occupied.  A
- * class that has been alone for RS_WINDOW_QUIET has no bound.
+ * at the outlet, the class has its share of the window by weight: rs_has_its_share.  The bound is soft, since a few
+ * slow uploads must not stop their class: a quarter of the share goes on running until half as many again are occupied.
+ * A class that has been alone for RS_WINDOW_QUIET has no bound.
  *
  * Which classes are active changes with time alone.  So rs_pick recomputes the bounds every RS_OCCUPIED_EVERY while any
  * request occupies its backend.
@@ -19,7 +19,7 @@
 
 #include "rs_engine.h"
 
-#define RS_OCCUPIED_EVERY UINT64_C(100000)      /* microseconds */
+#define RS_OCCUPIED_EVERY UINT64_C(100000) /* microseconds */
 
 /* Requests of it wait, run, occupy the backend, or came a moment ago. */
 static inline bool rs_flow_is_active(const rs_engine_t *e, const struct rs_flow *f) {

@@ -300,8 +300,8 @@ static void write_ended(struct qos_request *q, uint64_t began) {
 }
 
 /*
- * The handler has more to get from its backend.  A script of CGI is such, too: its handler passes a pipe on, and the end
- * behind it at once.
+ * The handler has more to get from its backend.  So has that of a CGI program: it passes a pipe on, and the end behind
+ * it at once.
  */
 static bool occupies_backend(const struct qos_request *q, bool end) {
     const request_rec *last = qos_last_of(q->r);

@@ -82,7 +82,7 @@ static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
  * The body is whole.  The backend has the request already, or, with QosBody whole, gets it from now on: then a request
  * that was parked waits for a slot first.  True: it goes on.
  */
-static bool goes_on(struct qos_request *q) {
+static bool body_goes_on(struct qos_request *q) {
     if (q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q)) return true;
     if (q->body_whole) return qos_hold_again(q);
     shm_resume(&P.view, q->ticket);
@@ -116,13 +116,13 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
         !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb)))
         return rv;
     q->body_read = 1;
-    return goes_on(q) ? rv : answer_instead(q, bb);
+    return body_goes_on(q) ? rv : answer_instead(q, bb);
 }
 
 /*
  * mod_proxy_http stores a body that has a length if any content filter could change it, which it sees by a filter above
- * the protocol's.  So this filter counts as the first of the protocol's, unless bodies are to be stored.  There it stays
- * when the request is redirected inside the server; content filters do not.
+ * the protocol's.  So this filter counts as the first of the protocol's, unless bodies are to be stored.  There it
+ * stays when the request is redirected inside the server; content filters do not.
  */
 void qos_body_insert_filter(request_rec *r) {
     const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);

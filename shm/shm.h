@@ -123,7 +123,7 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
     _Atomic uint32_t parked;            /* enum shm_parked; read by who writes to its client or reads its body */
-    _Atomic uint32_t occupies;          /* its backend works on while its thread waits for the client (rs_park_occupying) */
+    _Atomic uint32_t occupies;          /* its backend works on while its thread waits for the client */
     uint32_t         slow;              /* it was parked for its client while it occupied its backend */
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;

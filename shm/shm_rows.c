@@ -327,16 +327,14 @@ uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t
 
 static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now, enum shm_parked how) {
     /* What only lasts long, or brings much, to a client that keeps up, occupies nothing more: QosPark says so. */
-    bool occupies =
-        atomic_load_explicit(&row->occupies, memory_order_relaxed) && (how == SHM_PARKED || row->slow);
+    bool occupies = atomic_load_explicit(&row->occupies, memory_order_relaxed) && (how == SHM_PARKED || row->slow);
 
     tell_slot_locked(v, row, now);
     if (!(occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket) &&
         rs_state(v->engine, row->ticket) != RS_PARKED)
         return;
     if (occupies) row->slow = 1;
-    else if (how != SHM_PARKED_LONG || row->begun)
-        atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    else if (how != SHM_PARKED_LONG || row->begun) atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     if (how == SHM_PARKED_LONG) atomic_fetch_add(&v->sh->parked_long, 1);
     if (how == SHM_PARKED_LARGE) atomic_fetch_add(&v->sh->parked_large, 1);
     if (how != SHM_PARKED) atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
