@@ -148,6 +148,8 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
     c->holders = 1;
     c->deep = who->deep;
     c->over = who->over;
+    c->came_us = (uint64_t)apr_time_now();
+    c->fresh = who->fresh;
     ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
     return c;
@@ -166,7 +168,7 @@ static bool call_is_let_in(struct ccn_call *c, struct service_problem *problem) 
 
 /* A private result is one caller's: each of the others has a run of its own, which nobody joins. */
 static void call_again(const struct ccn_call *like, struct ccn_call_wait *w) {
-    struct ccn_caller who = { like->class.class, like->over, true, w->alone, like->deep, like->whose };
+    struct ccn_caller who = { like->class.class, like->over, true, w->alone, like->deep, like->whose, NULL };
     struct service_problem problem = { 0 };
     struct service_call read;
     struct ccn_call *c = NULL;
@@ -351,7 +353,7 @@ static void param_came(void *of, struct ccn_result *r) {
 
 static void gather(struct ccn_call *c, unsigned i) {
     const struct service_param *p = &c->bound.service->params[i];
-    struct ccn_caller who = { c->class.class, c->over, false, false, c->deep + 1, c->whose };
+    struct ccn_caller who = { c->class.class, c->over, false, false, c->deep + 1, c->whose, NULL };
     struct ccn_call_gather *g = c->gathers + i;
 
     *g = (struct ccn_call_gather){ c, i };
@@ -385,6 +387,8 @@ static bool call_join(struct ccn_call *c, struct ccn_call_wait *w) {
     other = call_find_locked(c->bound.key);
     if (other && other->nwaits < JOINED) {
         wait_add(other, w);
+        other->came_us = c->came_us;
+        other->fresh |= c->fresh;
         pthread_mutex_unlock(&ccn_calls);
         ccn_count(&P.area->joined);
         return false;
@@ -415,15 +419,39 @@ static void call_take_off(struct ccn_call *c) {
     pthread_mutex_unlock(&ccn_calls);
 }
 
-/* One whose wait for another process is over: it takes what is there, or runs here. */
+/*
+ * True if every waiting caller may have the result: it was made after the last of them came, or it is kept and all take
+ * kept results.  The call leaves the table then, so that no caller joins.
+ */
+static bool call_may_take(struct ccn_call *c, const struct ccn_result *r, bool kept) {
+    bool may;
+
+    pthread_mutex_lock(&ccn_calls);
+    may = r->at_us >= c->came_us || (kept && !c->fresh);
+    if (may) call_remove_locked(c);
+    pthread_mutex_unlock(&ccn_calls);
+    return may;
+}
+
+/* The wait for another process is over: the call takes its result, or waits once more, or runs here if that is old. */
 static void call_arrive(struct ccn_call *c) {
     char *key = handover_key(c);
-    struct ccn_result *r = key ? ccn_results_get(key) : NULL;
+    struct ccn_result *r;
+    bool old = false;
 
+    for (int kept = 0; kept < 2; kept++) {
+        const char *at = kept ? c->bound.key : key;
+        r = at ? ccn_results_get(at) : NULL;
+        if (r && call_may_take(c, r, kept)) {
+            free(key);
+            ccn_call_finish(c, r);
+            return;
+        }
+        old |= r != NULL;
+        ccn_result_release(&r);
+    }
     free(key);
-    if (!r) r = ccn_results_get(c->bound.key);
-    if (r) ccn_call_finish(c, r);
-    else if (shm_now() >= c->until) call_begin(c);
+    if (old || shm_now() >= c->until) call_begin(c);
     else call_take_off(c);
 }
 
@@ -476,6 +504,7 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     struct ccn_call_wait *w = calloc(1, sizeof *w);
     struct ccn_result *kept;
     struct ccn_call *c = NULL;
+    uint64_t at_us, fresh_us;
 
     if (who->deep >= SERVICE_CALLS_DEEP)
         service_fail(&problem, SERVICE_TOO_DEEP, "more than %u calls stand in each other", SERVICE_CALLS_DEEP);
@@ -484,6 +513,12 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     if (!c) {
         free(w);
         tell_problem(&problem, done, of);
+        return;
+    }
+    if (!who->fresh && who->kept && ccn_results_look(c->bound.key, &at_us, &fresh_us) &&
+        who->kept(of, c->bound.key, at_us, fresh_us)) {
+        call_free(c);
+        free(w);
         return;
     }
     kept = who->fresh ? NULL : ccn_results_get(c->bound.key);
@@ -501,6 +536,23 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     *w = (struct ccn_call_wait){ NULL, done, of, who->alone };
     if (call_join(c, w)) call_take_off(c);
     else call_free(c);
+}
+
+char *ccn_call_key(const char *text, size_t n, enum service_over over) {
+    struct service_problem problem = { 0 };
+    struct service_call call;
+    struct service_bound bound;
+    char *key = NULL;
+
+    if (!service_call_read(text, n, &call, &problem)) {
+        if (!service_bind(ccn_services(), over, &call, &bound, &problem)) {
+            key = strdup(bound.key);
+            service_bound_free(&bound);
+        }
+        service_call_free(&call);
+    }
+    service_problem_free(&problem);
+    return key;
 }
 
 void ccn_call(const struct ccn_caller *who, const char *text, size_t n, ccn_call_done *done, void *of) {

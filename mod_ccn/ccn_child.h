@@ -33,6 +33,7 @@
     c(strange, "Interests for names that nothing has.")                                                             \
     c(joined, "Interests for a page that was being made for another one already.")                                  \
     c(segments, "Segments sent from pages that were kept.")                                                         \
+    c(signatures, "Data that were signed, each segment counts.")                                                    \
     c(gone, "Interests for segments of pages that are not kept, or no longer.")                                     \
     c(displaced, "Pages whose place in the full queue went to others: who holds most of it makes room.")             \
     c(turned_away, "Connections that were closed because of too many: the new one, or one that was silent.")        \
@@ -65,7 +66,7 @@ struct ccn_process {
     struct ccn_flights *flights;
     struct ccn_seats  seats;
     struct ccn_store  store;
-    uint64_t          hash_key[2];      /* URLs come from outside */
+    uint64_t          hash_key[2];      /* the parent's secret: hashes of clients' text, codes of results */
     uint32_t          row;              /* of view.owners; SHM_NO_ROW in the parent */
     uint32_t          generation;
     bool              threaded;         /* handlers may run in threads side by side */

@@ -14,6 +14,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 
+#include "ccn_address.h"
 #include "ccn_cut.h"
 #include "ccn_out.h"
 #include "ccn_services.h"
@@ -94,7 +95,6 @@ static bool copy_seen_as(struct ccn_face *f, const struct ccn_seen_as *as) {
 }
 
 struct ccn_face *ccn_face_new(int fd, const struct ccn_seen_as *as) {
-    static _Atomic uint32_t numbers;
     struct ccn_face *f = calloc(1, sizeof *f);
 
     if (!f) return NULL;
@@ -109,7 +109,7 @@ struct ccn_face *ccn_face_new(int fd, const struct ccn_seen_as *as) {
     f->host = ccn_host_of(as->server);
     f->maps = (const struct ccn_map *)(void *)f->host->maps->elts;
     f->nmaps = (unsigned)f->host->maps->nelts;
-    f->number = (P.row + 1) * UINT32_C(0x9e3779b1) + atomic_fetch_add(&numbers, 1); /* far apart for each process */
+    f->number = (uint32_t)ccn_address(P.hash_key, as->client->ipaddr_ptr, (size_t)as->client->ipaddr_len);
     f->replies_end = &f->replies;
     pthread_mutex_init(&f->lock, NULL);
     return f;
@@ -131,7 +131,11 @@ void ccn_face_release(struct ccn_face *f) {
 const struct ccn_seen_as *ccn_face_seen_as(const struct ccn_face *f) { return &f->as; }
 
 uint32_t ccn_face_number(const struct ccn_face *f) { return f->number; }
-void ccn_face_sit(struct ccn_face *f, struct ccn_seat *seat) { f->seat = seat; }
+
+void ccn_face_sit(struct ccn_face *f, struct ccn_seat *seat) {
+    f->seat = seat;
+    f->number = (uint32_t)atomic_load(&seat->address);
+}
 
 void ccn_face_listen(struct ccn_face *f, ccn_face_data *data, ccn_face_tick *tick, void *of) {
     f->data = data;
@@ -317,9 +321,18 @@ static void refuse(struct ccn_face *f, const struct ndn_interest *i, const struc
     if (n) out_or_wait(f, ccn_reply_bytes(t, bytes, n));
 }
 
+/*
+ * Each page that waits holds the face, and so does each Interest that waits for one.  The queue bounds the pages
+ * (ccn_room.h), JOINS the Interests that joined others' pages.
+ */
+static bool is_owed_too_much(struct ccn_face *f) {
+    const struct ccn_site *c = ccn_config();
+    return atomic_load(&f->holders) > 2 * (unsigned)(c->queue + c->threads) + JOINS;
+}
+
 static void want_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_wanted *w,
                          const struct ccn_token *t) {
-    struct ccn_store_id id = ccn_cut_id(&f->as, w->object.bytes);
+    struct ccn_store_id id = (w->is_result ? ccn_cut_shared_id : ccn_cut_id)(&f->as, w->object.bytes);
     uint32_t left;
 
     if (ccn_config()->scheduler != CCN_FIFO && has_room(f) && ccn_out_empty(f->waiting)) {
@@ -346,22 +359,17 @@ static void want_segment(struct ccn_face *f, const struct ndn_interest *i, const
             return;
         }
     }
+    if (w->is_result) {
+        if (!is_owed_too_much(f)) ccn_work_result_segment(f, i, w, t);
+        return;
+    }
     ccn_count(&P.area->gone);
-    refuse(f, i, t, HTTP_GONE, "This version is not kept, or no longer: ask for the page anew.\n");
+    refuse(f, i, t, HTTP_GONE, CCN_GONE);
 }
 
 static bool names_a_packet(const struct ndn_name *name) {
     struct ndn_element c;
     return ndn_name_at(name, name->n - 1, &c) && c.type == NDN_DIGEST_COMPONENT;
-}
-
-/*
- * A page that waits, and each who waits for one, holds the face: as many pages as the queue has room for, which decides
- * whose go (ccn_room.h), and who joined them.
- */
-static bool is_owed_too_much(struct ccn_face *f) {
-    const struct ccn_site *c = ccn_config();
-    return atomic_load(&f->holders) > 2 * (unsigned)(c->queue + c->threads) + JOINS;
 }
 
 static void take_interest(struct ccn_face *f, struct ndn_span packet, struct ndn_span token) {

@@ -23,7 +23,7 @@
 
 APLOG_USE_MODULE(ccn);
 
-#define MAGIC    UINT64_C(0x33746c7573657266) /* "fresult3" */
+#define MAGIC    UINT64_C(0x34746c7573657266) /* "fresult4" */
 #define NAME_HEX 32u
 #define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
 #define BODY_MAX (UINT64_C(1) << 30)
@@ -67,6 +67,14 @@ void ccn_result_release(struct ccn_result **r) {
     }
     *r = NULL;
 }
+
+bool ccn_results_take(uint64_t n) {
+    if (atomic_fetch_add(&held, n) + n <= ccn_config()->pages) return true;
+    atomic_fetch_sub(&held, n);
+    return false;
+}
+
+void ccn_results_give(uint64_t n) { atomic_fetch_sub(&held, n); }
 
 uint64_t ccn_results_held(void) { return atomic_load(&held); }
 
@@ -158,13 +166,17 @@ static void results_name(const char *key, char name[NAME_HEX + 1]) {
     snprintf(name, NAME_HEX + 1, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
 }
 
+/* A code that only processes with the segment's secret can make (SipHash). */
 static uint64_t results_sum(const struct results_head *h, const uint8_t *rest, size_t n) {
+    const uint64_t secret[2] = { ccn_process.hash_key[0] ^ ccn_services_lines(), ~ccn_process.hash_key[1] };
     struct results_head plain = *h;
-    uint64_t key[2] = { MAGIC, n };
+    struct base_hash sum;
 
     plain.sum = 0;
-    key[1] ^= results_hash(key, &plain, sizeof plain);
-    return results_hash(key, rest, n);
+    base_hash_begin(&sum, secret);
+    base_hash_add(&sum, &plain, sizeof plain);
+    base_hash_add(&sum, rest, n);
+    return base_hash_end(sum);
 }
 
 static bool write_all(int fd, const void *bytes, size_t n) {
@@ -306,6 +318,28 @@ struct ccn_result *ccn_results_get(const char *key) {
     free(rest);
     close(fd);
     return r;
+}
+
+bool ccn_results_look(const char *key, uint64_t *at_us, uint64_t *fresh_us) {
+    struct results_head h;
+    char name[NAME_HEX + 1];
+    struct stat st;
+    bool is_kept;
+    int fd;
+
+    if (directory < 0) return false;
+    results_name(key, name);
+    fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    is_kept = !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= most_bytes / 8 &&
+              read_all(fd, &h, sizeof h) && head_holds(&h, st.st_size, strlen(key)) &&
+              h.until_us > (uint64_t)apr_time_now();
+    if (is_kept) futimens(fd, NULL); /* as in ccn_results_get */
+    close(fd);
+    if (!is_kept) return false;
+    *at_us = h.at_us;
+    *fresh_us = h.fresh_us;
+    return true;
 }
 
 /* ---- the sweep --------------------------------------------------------------------------------------------------- */

@@ -86,6 +86,7 @@ static const char *set_transparent(cmd_parms *cmd, void *dir, int on) {
     if (on && !ap_find_linked_module("mod_proxy_http.c"))
         return "QosTransparent: mod_proxy_http passes requests on; load it before";
     ((struct qos_dir *)dir)->transparent = on;
+    in_force->transparent |= on;
     return NULL;
 }
 

@@ -55,6 +55,7 @@ struct qos_server {
     struct qos_exempt  exempt;
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */
+    int                transparent;         /* some QosTransparent On was seen */
 };
 
 enum { QOS_BODY_NOT_SAID, QOS_BODY_STREAM, QOS_BODY_WHOLE };

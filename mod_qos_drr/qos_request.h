@@ -106,6 +106,7 @@ struct qos_conn {                           /* in c->pool */
     struct qos_head      head;              /* of the request that comes next */
     apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
     bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
+    bool                 meant_own;         /* that is an address of this host: qos_source.h */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */
