@@ -9,8 +9,8 @@
  *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤   ↓
  *         │    ↑ 100 ms                                               │ parked ─ the client keeps up ─→ running
  *         └─ blocked (in its thread)         ─ woken, released ───────┘   │ its body is whole
- *              ↑                                                          ↓
- *              └───────────────────────────────────────────── submitted once more
+ *              ↑                                                          ↓   (stream: running, if a slot is free)
+ *              └────────────────────────────── whole (QosBody): submitted once more
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
  * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to
@@ -92,6 +92,8 @@ struct qos_request {                        /* in r->pool */
     struct qos_request  *next_going;
     unsigned             quick_writes;      /* in a row, since it was parked */
     int                  body_read;         /* nothing more of the request's body is to come */
+    bool                 body_whole;        /* the backend gets it when it is whole (QosBody) */
+    bool                 body_filter;       /* qos_body.c's filter is among those of the protocol */
     /* how long its body has been waited for of late, and when that last ended */
     uint64_t             body_lag, body_seen;
 
