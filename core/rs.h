@@ -16,7 +16,7 @@
  *
  *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐     (rs_hand_over is a finish, too)
  *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
- *                        │        rs_park  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
+ *              rs_park, rs_park_occupying  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
  *                        │               parked ─rs_finish→ done       ─┤
  *                        │                  └────rs_abort→ aborted     ─┤
  *                        ├─rs_cancel→ cancelled                        ─┤
@@ -311,6 +311,14 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
 bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);
 /* released: gives its slot back, keeps its account */
 bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/*
+ * The same of one whose backend still works: it counts against its class's `slots` and, while other classes are active,
+ * against its share of the window (rs_occupied.h).  A host that calls this calls rs_pick at least ten times a second
+ * while requests wait.
+ */
+bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* parked so: its backend's work is done, it is as one of rs_park */
+bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* parked: takes a slot again, even one too many */
 bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* released, parked: all of it came */

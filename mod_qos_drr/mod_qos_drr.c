@@ -42,6 +42,7 @@
 #include "qos_signers.h"
 #include "qos_status.h"
 #include "qos_threads.h"
+#include "qos_source.h"
 #include "qos_transparent.h"
 #include "qos_warn.h"
 #include "qos_went.h"
@@ -49,7 +50,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-qos-segment-15"
+#define KEPT_SEGMENT "fairgate-qos-segment-16"
 
 #define P qos_process
 
@@ -366,6 +367,7 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     qos_heads_register();
     qos_inner_register();
     qos_people_register();
+    qos_source_register();
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {

@@ -53,6 +53,7 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     d->transparent = a->transparent >= 0 ? a->transparent : b->transparent;
     d->outlet = a->outlet ? a->outlet : b->outlet;
     d->park = a->park.said ? a->park : b->park;
+    d->body = a->body ? a->body : b->body;
     return d;
 }
 
@@ -72,11 +73,20 @@ static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, const char *
     return NULL;
 }
 
+static const char *set_body(cmd_parms *cmd, void *dir, const char *arg) {
+    struct qos_dir *d = dir;
+    const char *bad = ap_check_cmd_context(cmd, NOT_IN_LIMIT);
+
+    d->body = !strcasecmp(arg, "stream") ? QOS_BODY_STREAM : !strcasecmp(arg, "whole") ? QOS_BODY_WHOLE : 0;
+    return bad || d->body ? bad : apr_psprintf(cmd->pool, "QosBody %s: must be stream or whole", arg);
+}
+
 static const char *set_transparent(cmd_parms *cmd, void *dir, int on) {
     (void)cmd;
     if (on && !ap_find_linked_module("mod_proxy_http.c"))
         return "QosTransparent: mod_proxy_http passes requests on; load it before";
     ((struct qos_dir *)dir)->transparent = on;
+    in_force->transparent |= on;
     return NULL;
 }
 
@@ -320,6 +330,8 @@ const command_rec qos_commands[] = {
                    "one that stands there has a window of its own"),
     AP_INIT_TAKE12("QosPark", qos_outlet_set_park, NULL, RSRC_CONF | ACCESS_CONF,
                    "[time=SECONDS] [size=BYTES] after which a request gives its slot back, or Off (default)"),
+    AP_INIT_TAKE1("QosBody", set_body, NULL, RSRC_CONF | ACCESS_CONF,
+                  "stream: a request's body goes to the backend as it comes (default); whole: when all of it is there"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,
                   "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,

@@ -57,8 +57,10 @@ struct qos_server {
     struct qos_self    self;                /* QosSelf */
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */
+    int                transparent;         /* some QosTransparent On was seen */
 };
 
+enum { QOS_BODY_NOT_SAID, QOS_BODY_STREAM, QOS_BODY_WHOLE };
 enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
 /* Per directory. */
 struct qos_dir {
@@ -66,6 +68,7 @@ struct qos_dir {
     int             transparent;            /* likewise */
     uint32_t        outlet;                 /* 0 not said: the server's; else 1 + position in qos_server.outlets */
     struct qos_park park;
+    int             body;                   /* QOS_BODY_ */
 };
 
 extern const command_rec qos_commands[];

@@ -18,6 +18,7 @@
 #include "qos_cost.h"
 #include "qos_exempt.h"
 #include "qos_inner.h"
+#include "qos_page.h"
 #include "qos_stall.h"
 #include "qos_told.h"
 #include "qos_visitor.h"
@@ -47,6 +48,7 @@ struct qos_area {
     struct qos_stalls         stalls;
     struct qos_visitor_counts visitors;
     struct qos_told           told;
+    struct qos_pages          pages;
     struct qos_crawlers       crawlers;
     struct qos_signed_area    signatures;
     struct qos_found          found;

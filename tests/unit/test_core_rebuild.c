@@ -23,7 +23,7 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
     noise(rs_part(e, e->flows_at), flows * sizeof(struct rs_flow), seed);
     noise(rs_part(e, e->outlets_at), e->capacity.outlets * sizeof(struct rs_outlet), seed);
     noise(rs_part(e, e->scheds_at), e->capacity.outlets * e->sched_size, seed);
-    noise(rs_part(e, e->buckets_at), (size_t)flows * RS_BUCKETS * sizeof(struct rs_bucket), seed);
+    noise(rs_place(e, e->buckets_at8), (size_t)flows * RS_BUCKETS * sizeof(struct rs_bucket), seed);
     noise(rs_part(e, e->hash_at), e->hash_size * sizeof(uint32_t), seed);
     noise(rs_key_row(e, 0), (size_t)e->key_rows * sizeof(struct rs_key_row), seed);
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
@@ -72,7 +72,7 @@ START_TEST(all_is_made_anew_from_the_tickets) {
             if (draw(&seed) % 3) rs_submit(w.e, w.now, c, 0, draw(&seed) % 100000, 1, c, &t);
             else if ((t = next(&w)) == RS_NO_TICKET) continue;
             else if (draw(&seed) % 4) rs_progress(w.e, w.now, t, 500), rs_finish(w.e, w.now, t);
-            else if (draw(&seed) % 2) rs_park(w.e, w.now, t);
+            else if (draw(&seed) % 2) (draw(&seed) % 2 ? rs_park : rs_park_occupying)(w.e, w.now, t);
         }
         sound(&w);
         struct rs_stats before = stats(&w);
