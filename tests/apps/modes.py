@@ -100,7 +100,7 @@ class Runs:
         self.usual = self.saw("off")
 
     def gateway(self, mode):
-        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/1000", self.host)
+        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/size/1000", self.host)
 
     def saw(self, mode):
         with self.gateway(mode) as g:
