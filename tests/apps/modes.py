@@ -14,7 +14,7 @@ import json
 
 import http1
 from lab import lab
-from lab.httpd import CRASH, Httpd
+from lab.httpd import CRASH, Httpd, sanitizer_environment
 from lab.load import Load
 
 MODES = ("observe", "on", "full")
@@ -46,13 +46,13 @@ STATUS = """
 class Gateway(Httpd):
     """httpd with the site, in one mode.  The port is that of the site in each mode, because applications keep their own address."""
 
-    def __init__(self, of, site, mode, port, pages, host):
+    def __init__(self, of, site, mode, port, pages, host, window=None):
         site = dict(site)
         text = f"ProxyPass /qos-status !\nProxyPass /{OTHERS} {pages}\n" + site.pop("config", "")
         if mode != "off":
             engine = "observe" if mode == "observe" else "On"
-            site["load"] = {**site.get("load", {}), "qos_drr": lab.module()}
-            text += SCHEDULING.format(engine=engine, window=WINDOW[mode], others=OTHERS, host=host) + STATUS
+            site["load"], site["environment"] = {"qos_drr": lab.module()}, sanitizer_environment()
+            text += SCHEDULING.format(engine=engine, window=window or WINDOW[mode], others=OTHERS, host=host) + STATUS
         super().__init__(of, f"gateway-{mode}", config=text, access_log=WORDS if mode != "off" else None, **site)
         self.port = port
 
@@ -99,8 +99,8 @@ class Runs:
         self.origin = lab.Origin(of, delay_ms=PAGE_MS, workers=64).start()
         self.usual = self.saw("off")
 
-    def gateway(self, mode):
-        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/size/1000", self.host)
+    def gateway(self, mode, window=None):
+        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/size/1000", self.host, window)
 
     def saw(self, mode):
         with self.gateway(mode) as g:

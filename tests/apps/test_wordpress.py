@@ -10,14 +10,17 @@ import pytest
 
 import http1
 import wordpress
+from crowd import Crowd
 from lab.browser import Browser
 from lab.httpd import Httpd
 from lab.lab import free_port
+from lab.load import errors, load
 from modes import MODES, WINDOW, Runs
 from test_applications import photo
 
 pytestmark = pytest.mark.xdist_group("wordpress")
-WORKERS = 8
+WORKERS, VISITORS = 8, 20
+ROUND_S, LEAST_ROUNDS, MOST_ROUNDS = 5, 3, 10
 # PHP sends the requests to its own site from 127.0.0.1; visitors come from another address.
 VISITOR = "127.0.1.1"
 
@@ -110,3 +113,40 @@ def test_wordpress_works_without_the_module(site):
 def test_wordpress_with_its_requests_to_itself_is_in_each_mode_as_without_the_module(site, mode):
     site.check(mode)
     assert any(r["outcome"] == "inner" for r in site.requests) or mode == "observe", "WordPress sent no request to itself"
+
+
+class HealthChecks(Crowd):
+    """An administrator's browser that makes one health check after another: .seen."""
+
+    def __init__(self, port):
+        super().__init__(1)
+        self.b, self.seen = Visit(port).b, []
+
+    def run(self):
+        while not self.over.is_set():
+            self.seen.append(health(self.b))
+
+
+def served_by(gateway):
+    """Requests that PHP-FPM served in one round: pages of VISITORS, and those of the administrator's health checks."""
+    with gateway as g, HealthChecks(g.port) as checks:
+        came = load(g.address, [{"name": "visitors", "clients": VISITORS, "url": "/", "source": VISITOR}], seconds=ROUND_S, warmup=1, realtime=False)
+    assert not errors(came) and set(came["total"]["status"]) == {"200"}, came["total"]
+    assert set(checks.seen) == {(200, "good")}, checks.seen
+    # Each check is a request from outside and one of the site to itself.
+    return came["total"]["requests"], 2 * len(checks.seen)
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_20_visitors_of_wordpress_are_served_as_many_requests_as_without_it(site):
+    """The window has as many slots as PHP-FPM has workers.  Rounds without the module and with it take turns until the sums decide."""
+    served = {"off": (0, 0), "on": (0, 0)}
+    for n in range(1, MOST_ROUNDS + 1):
+        for mode, window in (("off", None), ("on", WORKERS)):
+            served[mode] = tuple(map(sum, zip(served[mode], served_by(site.gateway(mode, window)))))
+        ratio = sum(served["on"]) / sum(served["off"])
+        print(f"round {n}: (pages, of health checks) {served}, {ratio:.3f}")
+        if n >= LEAST_ROUNDS and ratio >= 0.95:
+            return
+    assert ratio >= 0.95, served
