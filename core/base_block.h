@@ -75,7 +75,8 @@ struct rs_ticket_row {
     uint32_t  owner;
     uint16_t  class;
     uint8_t   outlet;
-    uint8_t   was_parked;           /* its time is not the server's alone */
+    uint8_t   was_parked : 1;       /* its time is not the server's alone */
+    uint8_t   brief : 1;            /* expected to keep its slot shortly (rs_reserve.h) */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
     /*
@@ -109,6 +110,11 @@ struct rs_flow {
      * the queue began; since when it stands, 0 if it does not, garbage while nobody waits; when it last stood
      */
     rs_time_t delay, good, stands, stood;
+    /*
+     * with RS_WATCH_LONGS (rs_reserve.h): brief requests, queued or outstanding; their mean number x 2^16, as of that
+     * millisecond
+     */
+    uint32_t  briefs, demand, demand_ms, pad;
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -161,7 +167,7 @@ struct rs_outlet_row {
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
  * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.  DELAYS: some class has delay_ms.
- * BOUNDS: some class has a bound of slots.
+ * BOUNDS: some class has a bound of slots.  LONGS: long requests leave slots to brief ones (rs_reserve.h).
  */
 enum rs_watch {
     RS_WATCH_BYTES = 1,
@@ -170,7 +176,8 @@ enum rs_watch {
     RS_WATCH_QUEUES = 8,
     RS_WATCH_KEYS = 16,
     RS_WATCH_DELAYS = 32,
-    RS_WATCH_BOUNDS = 64
+    RS_WATCH_BOUNDS = 64,
+    RS_WATCH_LONGS = 128
 };
 
 struct rs_outlet {
@@ -185,6 +192,12 @@ struct rs_outlet {
     uint64_t expected;
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     rs_time_t ask_at;               /* the discipline's, when it lets nobody go: until when */
+    /*
+     * With RS_WATCH_LONGS (rs_reserve.h): long requests outstanding and queued; slots that they leave to brief ones,
+     * since when that number holds; shut: no further long request is released
+     */
+    uint32_t longs, longs_queued, reserve, shut;
+    rs_time_t reserve_at;
     struct rs_settings settings;    /* the engine's, with its own window in place */
     uint8_t  gate;                  /* as these have it: a row of rs_gates */
     uint64_t gate_state[40];
@@ -196,7 +209,7 @@ struct rs_engine {
     uint64_t size;
     struct rs_capacity capacity;
     uint32_t hash_size;
-    uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
+    uint32_t outlets_at, classes_at, flows_at, buckets_at8, scheds_at, sched_size, journal_at, hash_at;
     uint32_t key_tickets_at, key_rows_at, key_rows;
     uint32_t rests_at, key_cans_at;
 
@@ -290,7 +303,7 @@ static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) {
     return (uint32_t)(((uintptr_t)part - (uintptr_t)e) / 8);
 }
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
-    return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
+    return (struct rs_bucket *)rs_place(e, e->buckets_at8) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
 /* 16 bits: of more, a wild number would lead beyond RS_REACH. */
 static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint16_t c) {
