@@ -7,13 +7,14 @@
  *
  *     long requests outstanding + reserve < window
  *
- * The reserve is the number of slots that brief requests of late used or waited for, and a twelfth of the window:
+ * The reserve is the number of slots that brief requests of late used or waited for, and a sixteenth of the
+ * window:
  *
  *     demand of a class = mean number of its brief requests, queued or outstanding, over RESERVE_SPAN milliseconds
  *     reserve           = floor(sum of min(demand, share) + window / RESERVE_LOSS), 0 without any demand
  *     share             = window x weight / weight of the classes that are active
  *
- * - So about a twelfth of the window may be idle, while brief requests come, and nothing after RESERVE_SPAN without one.
+ * - So about a sixteenth of the window may be idle while brief requests come, and nothing after RESERVE_SPAN without one.
  * - The reserve is never more than the shares of the classes with brief requests: a flood of brief requests of a light
  *   class takes nothing of what is due to long requests of others.
  * - Of a class with long and brief requests half of the share counts, if keys share the class: then its brief requests
@@ -34,7 +35,7 @@
 
 #define RESERVE_BRIEF 5u
 #define RESERVE_SPAN  5000u /* milliseconds */
-#define RESERVE_LOSS  12u
+#define RESERVE_LOSS  16u
 #define RESERVE_EVERY UINT64_C(10000)
 #define RESERVE_FINE  16u
 #define RESERVE_MOST  65535u /* requests that a class's demand counts */

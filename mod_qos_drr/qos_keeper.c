@@ -10,6 +10,7 @@
 #include "crawlers/crawlers_kept.h"
 #include "qos_console.h"
 #include "qos_crawler.h"
+#include "qos_park.h"
 #include "qos_request.h"
 #include "qos_share.h"
 #include "qos_signers.h"
@@ -98,7 +99,10 @@ static void *keep_history(void *server) {
     if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
     apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_FREE);
     while (!qos_keeper_stopping()) {
-        if (qos_keeper_leads() && !shm_has_left(&P.view)) qos_console_second(pool);
+        if (qos_keeper_leads() && !shm_has_left(&P.view)) {
+            qos_console_second(pool);
+            qos_park_look();
+        }
         apr_pool_clear(pool);
         base_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
