@@ -2,6 +2,7 @@
 #include "base_settings.h"
 
 #include "base_error.h"
+#include "base_file.h"
 #include "base_number.h"
 
 #include <assert.h>
@@ -234,10 +235,11 @@ int base_settings_file(const struct base_settings *t, void *to, const char *path
     struct reading r = { .t = t, .to = to, .error = error };
     uint64_t line = 0;
     int rv = settings_begin(&r);
-    FILE *f = rv ? NULL : fopen(path, "re");
+    const char *why;
+    FILE *f = rv ? NULL : base_file_open(path, &why);
 
     if (f) rv = read_lines(&r, f, &line);
-    else if (!rv) rv = base_fail(error, "%s", strerror(errno));
+    else if (!rv) rv = base_fail(error, "%s", why);
     if (f) fclose(f);
     if (rv) base_place(error, path, line);
     return rv;

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/base_error.h"
-#include "get_clean.h"
+#include "base/base_clean.h"
 #include "ndn/ndn_packet.h"
 #include "service/service_bind.h"
 #include "service/service_text.h"
@@ -21,7 +21,7 @@ static bool told_text(const json_t *object, const char *key, const char *before,
 
     if (!json_is_string(text)) return false;
     fputs(before, out);
-    get_clean_line(json_string_value(text), json_string_length(text), out);
+    base_clean_line(json_string_value(text), json_string_length(text), out);
     return true;
 }
 
@@ -88,7 +88,7 @@ static char *told_clean(const json_t *text) {
     FILE *f = open_memstream(&line, &n);
 
     if (!f) return NULL;
-    if (json_is_string(text)) get_clean_line(json_string_value(text), json_string_length(text), f);
+    if (json_is_string(text)) base_clean_line(json_string_value(text), json_string_length(text), f);
     fclose(f);
     return line;
 }

@@ -3,8 +3,8 @@
  * call_told.h - what a server tells, in sentences for people: what is wrong with a call (service/service_problem.h),
  * and what is published (service/service_listing.h).
  *
- * Both come from strangers: whatever is in them, no control character goes out as one (get_clean.h), and what is not as
- * it should be is left out.
+ * Both come from strangers: whatever is in them, no control character goes out as one (base_clean.h), and what is not
+ * as it should be is left out.
  */
 #ifndef FAIRGATE_CALL_TOLD_H
 #define FAIRGATE_CALL_TOLD_H

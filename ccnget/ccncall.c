@@ -142,7 +142,7 @@ static int call_service(const struct call_settings *s, char **word, int n, struc
     }
     if (corrected) {
         fputs(PROGRAM ": read as ", stderr);
-        get_clean_line(corrected, strlen(corrected), stderr);
+        base_clean_line(corrected, strlen(corrected), stderr);
         fputc('\n', stderr);
     }
     free(corrected);

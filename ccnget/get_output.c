@@ -56,14 +56,14 @@ static int output_keep(struct get_output *o, const void *bytes, size_t n, char *
 
 int get_output_put(struct get_output *o, const void *bytes, size_t n, char **error) {
     const char *at = bytes;
-    char cleaned[GET_CLEAN_GROWS * CLEANED + GET_CLEAN_MORE];
+    char cleaned[BASE_CLEAN_GROWS * CLEANED + BASE_CLEAN_MORE];
     int rv = 0;
 
     o->bytes += n;
     if (!o->terminal) return output_keep(o, bytes, n, error);
     for (size_t step; n && !rv; at += step, n -= step) {
         step = n < CLEANED ? n : CLEANED;
-        rv = output_keep(o, cleaned, get_clean(&o->clean, at, step, cleaned), error);
+        rv = output_keep(o, cleaned, base_clean(&o->clean, at, step, cleaned), error);
     }
     return rv;
 }
@@ -77,11 +77,11 @@ int get_output_flush(struct get_output *o, bool to_disk, char **error) {
 }
 
 int get_output_end(struct get_output *o, char **error) {
-    char held[GET_CLEAN_MORE];
+    char held[BASE_CLEAN_MORE];
     int rv;
 
     if (o->fd < 0) return 0;
-    rv = output_keep(o, held, get_clean_end(&o->clean, held), error);
+    rv = output_keep(o, held, base_clean_end(&o->clean, held), error);
     if (!rv) rv = get_output_flush(o, false, error);
     if (o->file && close(o->fd) && !rv) rv = output_fail(o, error);
     o->fd = -1;

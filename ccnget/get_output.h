@@ -5,7 +5,7 @@
  * A file is opened when there is something for it, so that what stood in it stays if nothing comes.  All functions but
  * the first return 0, or -1 and *error (base_error.h).
  *
- * Bytes go as they came, but to a terminal: that gets them as get_clean.h has it.
+ * Bytes go as they came, but to a terminal: that gets them as base_clean.h has it.
  */
 #ifndef FAIRGATE_GET_OUTPUT_H
 #define FAIRGATE_GET_OUTPUT_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "get_clean.h"
+#include "base/base_clean.h"
 
 enum { GET_OUTPUT_ROOM = 1 << 16 };
 
@@ -24,7 +24,7 @@ struct get_output {
     uint64_t    bytes;                  /* of the page, those that were kept included */
     bool        went;                   /* to somebody who can't give it back: a pipe, a terminal */
     bool        terminal;
-    struct get_clean clean;             /* for a terminal */
+    struct base_clean clean;             /* for a terminal */
     size_t      n;
     char        room[GET_OUTPUT_ROOM];
 };

@@ -57,6 +57,9 @@ static void request_field(const char *line, size_t n, struct console_request *r,
     } else if (names(line, n, "Connection")) {
         char word[CONSOLE_WORD] = "";
         if (!request_word(word, line + 11, n - 11) || strcasecmp(word, "keep-alive")) r->stays = false;
+    } else if (names(line, n, "X-Forwarded-For") || names(line, n, "X-Real-IP") || names(line, n, "Forwarded") ||
+               names(line, n, "Via")) {
+        r->refused = 403; /* its client is not on this machine: a proxy here would let every client in */
     } else if (names(line, n, "Content-Length") || names(line, n, "Transfer-Encoding")) {
         r->refused = 400; /* whatever would follow is not read */
     }

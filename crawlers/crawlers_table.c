@@ -2,12 +2,10 @@
 #include "crawlers_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -16,6 +14,7 @@
 #include <assert.h>
 
 #include "base/base_error.h"
+#include "base/base_file.h"
 #include "base/base_replace.h"
 
 #define LINE_ROOM   (CRAWLERS_URL_MAX + CRAWLERS_VALIDATOR_MAX + 100)
@@ -297,17 +296,11 @@ struct crawlers_table *crawlers_table_read_stream(FILE *stream, const char *name
 }
 
 struct crawlers_table *crawlers_table_read(const char *path, char **error) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    FILE *f = NULL;
+    const char *why;
+    FILE *f = base_file_open(path, &why);
 
-    if (fd >= 0 && !fstat(fd, &st)) {
-        errno = EINVAL;
-        if (S_ISREG(st.st_mode)) f = fdopen(fd, "r");
-    }
     if (f) return crawlers_table_read_stream(f, path, error);
-    base_fail(error, "%s: %s", path, errno == EINVAL ? "not a file" : strerror(errno));
-    if (fd >= 0) close(fd);
+    base_fail(error, "%s: %s", path, why);
     return NULL;
 }
 

@@ -1,16 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "httpd_console.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
+#include <http_log.h>
 #include <http_protocol.h>
 
 #include "console/console_page.h"
 
 #define PARAMETER_MAX 8192
+
+static bool comes_from_this_host(const conn_rec *c) {
+    const apr_sockaddr_t *a = c->client_addr;
+
+    if (apr_sockaddr_equal(a, c->local_addr)) return true;
+    if (a->family == APR_INET) return ntohl(a->sa.sin.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+#if APR_HAVE_IPV6
+    if (a->family == APR_INET6) {
+        const struct in6_addr *six = &a->sa.sin6.sin6_addr;
+        return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
+    }
+#endif
+    return false;
+}
+
+/* The field by which a proxy on this host says that the client is another one, or NULL. */
+static const char *unprocessed_proxy_field(const request_rec *r) {
+    static const char *const fields[] = { "X-Forwarded-For", "X-Real-IP", "Forwarded", "Via" };
+
+    if (r->user || r->useragent_addr != r->connection->client_addr || !comes_from_this_host(r->connection)) return NULL;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (apr_table_get(r->headers_in, fields[i])) return fields[i];
+    return NULL;
+}
+
+int httpd_status_begins(request_rec *r, const char *handler) {
+    const char *field;
+
+    if (!r->handler || strcmp(r->handler, handler)) return DECLINED;
+    r->allowed = AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    field = unprocessed_proxy_field(r);
+    if (!field) return OK;
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                  "%s: refused: a proxy on this host sent the request (%s), so `Require local` would let every client "
+                  "in; set `RemoteIPHeader` and `RemoteIPInternalProxy` of mod_remoteip, or ask this server itself",
+                  handler, field);
+    return HTTP_FORBIDDEN;
+}
 
 enum httpd_console httpd_console_asked(const request_rec *r) {
     static const char *const words[] = { NULL, "console", "console-now", "console-all" };

@@ -15,6 +15,14 @@
 
 #include "console/console_told.h"
 
+/*
+ * Begins a status handler's answer: OK; DECLINED if the request is for another handler than `handler`; else the status
+ * to answer with.  A proxy on this host makes each of its clients local to `Require local`.  So the request is refused
+ * with 403 if it comes from this host, carries a field of a proxy (X-Forwarded-For, X-Real-IP, Forwarded, Via), and
+ * neither mod_remoteip has put the client's address in place nor the client has signed in; the log names the cure.
+ */
+int httpd_status_begins(request_rec *r, const char *handler);
+
 enum httpd_console {
     HTTPD_CONSOLE_NOT,
     HTTPD_CONSOLE_PAGE,

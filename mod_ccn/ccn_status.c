@@ -271,12 +271,9 @@ int ccn_status_handler(request_rec *r) {
     enum httpd_console asked = httpd_console_asked(r);
     bool on = ccn_config()->used && P.view.sh, json = httpd_console_word(r, "json"),
          prometheus = httpd_console_word(r, "prometheus");
-    int rv;
+    int rv = httpd_status_begins(r, "ccn-status");
 
-    if (!r->handler || strcmp(r->handler, "ccn-status")) return DECLINED;
-    r->allowed = AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (rv != OK) return rv;
     if (on && shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE; /* what this child has by itself is nobody's */
     if (on && asked != HTTPD_CONSOLE_NOT) return ccn_console(r, asked);
     rv = httpd_console_figures(r);

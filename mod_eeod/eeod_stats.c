@@ -122,12 +122,9 @@ static void stats_text(request_rec *r) {
 
 int eeod_status_handler(request_rec *r) {
     enum httpd_console asked;
-    int rv;
+    int rv = httpd_status_begins(r, "eeod-status");
 
-    if (!r->handler || strcmp(r->handler, "eeod-status")) return DECLINED;
-    r->allowed = AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (rv != OK) return rv;
     asked = httpd_console_asked(r);
     if (asked != HTTPD_CONSOLE_NOT) return stats_console(r, asked);
     rv = httpd_console_figures(r);

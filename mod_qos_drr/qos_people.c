@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_people.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <apr_date.h>
@@ -57,6 +58,7 @@ static const char *people_read_keys(struct qos_people *k, cmd_parms *cmd, const 
     const char *wrong;
     char *error = NULL;
     int rv = base_secret_read(&f, path, &error);
+    bool missing = rv && errno == ENOENT;
 
     if (!rv) rv = base_secret_ours(&f, &error);
     if (!rv) rv = qos_visitor_keys_read(&k->form.keys, f.text, f.n, &error);
@@ -67,6 +69,7 @@ static const char *people_read_keys(struct qos_people *k, cmd_parms *cmd, const 
     }
     base_place(&error, path, 0);
     wrong = httpd_take_error(cmd->pool, "QosVisitors: ", &error);
+    if (missing) wrong = apr_psprintf(cmd->pool, "%s; make it: (umask 077; openssl rand -hex 32 > %s)", wrong, path);
     if (!kept->n) return wrong;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, cmd->server, "%s", wrong);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, cmd->server, "QosVisitors: the keys of before stay in force");

@@ -359,12 +359,9 @@ static int status_nothing(request_rec *r, const char *state, const char *sentenc
 
 int qos_status_handler(request_rec *r) {
     const struct look *l;
-    int rv;
+    int rv = httpd_status_begins(r, "qos-status");
 
-    if (!r->handler || strcmp(r->handler, "qos-status")) return DECLINED;
-    r->allowed = AP_METHOD_BIT << M_GET;
-    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (rv != OK) return rv;
     rv = httpd_console_figures(r);
     if (rv != OK && rv != DECLINED) return rv;
     /* A child for which there was no row can tell as well as any other. */

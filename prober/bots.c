@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include "base/base_command.h"
+#include "base/base_file.h"
 #include "become.h"
 #include "bots_config.h"
 #include "bots_fetch.h"
@@ -100,7 +101,8 @@ static int bots_fetch_command(int argc, char **argv) {
 
 static bool bots_is_table(const char *path) {
     char head[14] = "";
-    FILE *f = fopen(path, "re");
+    const char *why;
+    FILE *f = base_file_open(path, &why);
     size_t n = f ? fread(head, 1, sizeof head, f) : 0;
 
     if (f) fclose(f);

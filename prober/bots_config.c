@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
+#include "base/base_file.h"
 
 #define LINE_ROOM 16384
 
@@ -135,11 +136,12 @@ int bots_config_read_stream(struct bots_config *c, FILE *stream, const char *nam
 }
 
 int bots_config_read(struct bots_config *c, const char *path, char **error) {
-    FILE *f = fopen(path, "re");
+    const char *why;
+    FILE *f = base_file_open(path, &why);
 
     if (f) return bots_config_read_stream(c, f, path, error);
     memset(c, 0, sizeof *c);
-    return base_fail(error, "%s: %s", path, strerror(errno));
+    return base_fail(error, "%s: %s", path, why);
 }
 
 void bots_config_free(struct bots_config *c) { crawlers_table_free(&c->table); }

@@ -141,19 +141,23 @@ void walk_answered(struct walk *w, uint16_t origin) {
 void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const char *why) {
     struct manners *m = &w->manners[origin];
     double now = walk_clock(), seconds = retry_after ? fmin(retry_after, PAUSE_MOST) : m->backoff;
+    /* RFC 9309, 2.3.1.4: without an answer about robots.txt no page may be requested. */
+    bool robots = m->state == ROBOTS_UNKNOWN;
 
     /* others of the same moment said so already */
     if (m->state == ORIGIN_LOST || now + seconds <= m->paused + 0.5) return;
-    if (++m->failures > FAILURES_MOST) {
+    if (++m->failures >= (robots ? ROBOTS_TRIES : FAILURES_MOST + 1)) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
-        report_line(w->report, BASE_LOG_WARNING, "%s: given up after %u pauses: %s", walk_origin(w, origin),
-                    FAILURES_MOST, why);
+        report_line(w->report, BASE_LOG_WARNING, "%s: %s: %s, %u times in a row", walk_origin(w, origin),
+                    robots ? "its robots.txt could not be read, so no page is requested"
+                           : "no page is requested any more",
+                    why, m->failures);
         return;
     }
     m->paused = now + seconds;
     m->backoff = fmin(m->backoff * 2, PAUSE_MOST);
-    report_line(w->report, BASE_LOG_NOTICE, "%s: %s; going on in %.0f s", walk_origin(w, origin), why, seconds);
+    report_line(w->report, BASE_LOG_NOTICE, "%s: %s; no request for %.0f s", walk_origin(w, origin), why, seconds);
 }
 
 static void begin_manners(struct walk *w) {
@@ -225,12 +229,7 @@ static void ask_robots(struct walk *w, double now, double *wait) {
         double seconds = walk_may_ask(w, i, now);
 
         if (m->state != ROBOTS_UNKNOWN) continue;
-        if (m->failures >= ROBOTS_TRIES) {
-            m->state = ORIGIN_LOST;
-            w->bounded = 1;
-            report_line(w->report, BASE_LOG_WARNING,
-                        "%s: its robots.txt could not be read, so nothing of it is asked for", walk_origin(w, i));
-        } else if (seconds > 0) {
+        if (seconds > 0) {
             if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
         } else if (visit_is_free(w)) {
             visit_start_robots(w, i, "/robots.txt");

@@ -10,8 +10,8 @@ connections and requests/s one address may have.  peers() gives them as servers 
     many_connections_p95_ratio_PEER     of crowds.py
     swarm_member_p95_ratio_PEER, swarm_first_page_3s_PEER       of swarm.py, which has those without any module itself
 
-PEER is off (mod_proxy alone), haproxy, nginx or mod_qos.  Caddy's module for fair admission (arquivo/caddy-fair-admission) is not among them: it is in no package, and could not be had as a
-module of Go.
+PEER is off (mod_proxy alone), haproxy, nginx or mod_qos.  The nearest rival, Caddy's module for fair admission, is in no package: rival.py compares with it where a caddy with it is
+installed.
 """
 import os
 

@@ -154,10 +154,12 @@ class Seen:
         return sum(f is not None and f <= seconds for f in self.first) / len(self.first) if self.first else 0.0
 
 
-def measure_server(server, origin, seconds, warmup, patience=15, swarm=True):
-    """Members and people at `server` (.address), whose pages `origin` makes, beside the swarm or without."""
+def measure_server(server, origin, seconds, warmup, patience=15, swarm=True, member=lambda host, number: member_cookie(host)):
+    """
+    Members and people at `server` (.address), whose pages `origin` makes, beside the swarm or without.  member(host, number): the header field that proves that this member is signed in.
+    """
     host = server.address.rsplit(":", 1)[0]
-    groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member_cookie(host)]) for i in range(MEMBERS)]
+    groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member(host, i)]) for i in range(MEMBERS)]
     if swarm:
         urls = [u for u in pages("&n={n}") for _ in range(10)] + [SIGN_IN + "&n={n}"]
         groups += [dict(name=f"swarm{i}", clients=1500, url=urls, arrivals=SWARM / len(AGENTS), close=True, abort=10_000, retry=0, source=NETWORK, header=f"User-Agent: {agent}")

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/base_clean.h"
 #include "base/base_command.h"
 #include "base/base_log.h"
 #include "base/base_report.h"
@@ -268,13 +269,27 @@ char *pk_report_ask(const char *path, const char *format, bool said) {
     return answer;
 }
 
+/* On a terminal, often root's: the daemon runs with less privilege than the command, and text from it is untrusted. */
+static void print_clean(const char *text) {
+    struct base_clean c = { .n = 0 };
+    char piece[BASE_CLEAN_GROWS + BASE_CLEAN_MORE];
+
+    for (; *text; text++) fwrite(piece, 1, base_clean(&c, text, 1, piece), stdout);
+    fwrite(piece, 1, base_clean_end(&c, piece), stdout);
+}
+
+static void print_why(const json_t *all) {
+    const char *why = json_string_value(json_object_get(all, "why"));
+    if (why) base_clean_line(why, strlen(why), stdout);
+}
+
 int pk_report_stats(const char *path, const char *format) {
     char *answer = pk_report_ask(path, format, true);
     json_t *all = answer && !strcmp(format, "json") ? json_loads(answer, 0, NULL) : NULL;
 
     if (!answer) return 1;
-    if (all) json_dumpf(all, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-    else fputs(answer, stdout);
+    if (all) json_dumpf(all, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
+    else print_clean(answer);
     if (all) fputc('\n', stdout);
     json_decref(all);
     free(answer);
@@ -287,7 +302,7 @@ static double report_number(const json_t *counters_now, const char *name) {
 
 static void print_endpoint(const json_t *f, const char *address, const char *port, char *out, size_t room) {
     const char *text = json_string_value(json_object_get(f, address));
-    if (!text) text = "";
+    if (!text || strspn(text, "0123456789abcdef:.") != strlen(text)) text = "?";
     if (!strncmp(text, "::ffff:", 7)) text += 7;
     snprintf(out, room, strchr(text, ':') ? "[%s]:%d" : "%s:%d", text,
              (int)json_integer_value(json_object_get(f, port)));
@@ -302,14 +317,16 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
            carried = report_number(now, "native_bytes") + report_number(now, "datagram_bytes_out");
 
     printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n",
-           role ? role : "?",
+           parent ? "parent" : "child",
            json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are",
            (int)json_integer_value(json_object_get(all, "flows")),
            (double)json_integer_value(json_object_get(all, "store_kept")) / 1e6,
            (double)json_integer_value(json_object_get(all, "store_bytes")) / 1e6);
-    if (!json_is_true(json_object_get(all, "at_work")))
-        printf("  %s\n\n",
-               json_string_value(json_object_get(all, "why")) ? json_string_value(json_object_get(all, "why")) : "");
+    if (!json_is_true(json_object_get(all, "at_work"))) {
+        fputs("  ", stdout);
+        print_why(all);
+        fputs("\n\n", stdout);
+    }
     printf("  %-34s %15s %13s\n", "", "in all", "a second");
     for (i = 0; i < COUNTED; i++)
         printf("  %-34s %15.0f %13.0f\n", counters[i].name, report_number(now, counters[i].name),
@@ -410,14 +427,15 @@ static void print_obstacles(const json_t *now, const json_t *since, double came)
 
 static int judge(const json_t *all, const json_t *former, unsigned seconds) {
     const json_t *now = json_object_get(all, "counters"), *since = json_object_get(former, "counters");
-    const char *role = json_string_value(json_object_get(all, "role")),
-               *why = json_string_value(json_object_get(all, "why"));
+    const char *role = json_string_value(json_object_get(all, "role"));
     double came = report_moved(now, since, "bytes_in");
     bool parent = role && !strcmp(role, "parent"), works = json_is_true(json_object_get(all, "at_work"));
 
     printf("%s, within %u s: ", parent ? "parent" : "child", seconds);
     if (!works) {
-        printf("NOT at work, packets go as they are: %s\n", why ? why : "");
+        fputs("NOT at work, packets go as they are: ", stdout);
+        print_why(all);
+        fputc('\n', stdout);
         if (parent) print_obstacles(now, since, came);
         return 1;
     }

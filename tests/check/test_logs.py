@@ -4,6 +4,8 @@ import fcntl
 import functools
 import http.server
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -86,3 +88,33 @@ def test_the_probers_log_is_rotated(tmp_path):
     done = subprocess.run(["/usr/sbin/logrotate", "--force", "--state", tmp_path / "state", tmp_path / "conf"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and not done.stderr, done
     assert (tmp_path / "prober.log.1.gz").exists() and not (tmp_path / "prober.log").exists()
+
+
+@pytest.fixture
+def open_folder():
+    """Other users may go through it, unlike through tmp_path."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+def test_squid_logs_are_rotated_with_the_rights_of_their_owner(open_folder):
+    """logrotate ran as root in a folder that belongs to proxy: what it reads and writes there, proxy chooses."""
+    here, logs = open_folder, open_folder / "squid-fqrs"
+    logs.mkdir()
+    for name in ("access.log", "access.log.1"):
+        (logs / name).write_text("a line\n")
+        shutil.chown(logs / name, "proxy", "proxy")
+    shutil.chown(logs, "proxy", "proxy")
+    logs.chmod(0o755)
+    with open(os.path.join(TOP, "etc/logrotate.d/squid-fqrs"), encoding="utf-8") as f:
+        text = f.read().replace("/var/log/squid-fqrs", str(logs))
+    # What compresses runs with the rights that logrotate has in that folder.
+    compress = here / "compress"
+    compress.write_text("#!/bin/sh\nid -un >&2\nexec gzip\n")
+    compress.chmod(0o755)
+    (here / "conf").write_text(re.sub(r"postrotate\n.*\n", "postrotate\n", text).replace("\tcompress\n", f"\tcompress\n\tcompresscmd {compress}\n\tcompressext .gz\n"))
+    done = subprocess.run(["/usr/sbin/logrotate", "--force", "--verbose", "--state", here / "state", here / "conf"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    assert (logs / "access.log.1").exists() and (logs / "access.log.2.gz").exists() and not (logs / "access.log").exists(), (os.listdir(logs), done.stderr)
+    assert re.search(r"(?m)^proxy$", done.stderr) and not re.search(r"(?m)^root$", done.stderr), done.stderr

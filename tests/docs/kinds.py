@@ -465,6 +465,17 @@ def unit(part):
     return wrong + [x for x in said.split("\n") if "docs-part" in x]
 
 
+def is_prober_site(text):
+    return bool(re.match(r"SITE=\S+\nOPTIONS=.*\Z", text))
+
+
+def prober_site(part):
+    """/etc/fairgate/prober: the words that fairgate-prober.service takes from it."""
+    said = dict(line.split("=", 1) for line in part.text.splitlines())
+    with Files(part) as files:
+        return wrong_of_ours(["fairgate-prober", "crawl", "--table", "/var/lib/fairgate/pages", *said["OPTIONS"].split(), said["SITE"]], files)
+
+
 def is_promql(text):
     return bool(re.match(r"(?:sum|rate|increase|histogram_quantile)\b.*\bfairgate_", text)) and "\n" not in text
 
@@ -559,7 +570,7 @@ def fields(part):
 
 # The first that knows a text tries it.
 KINDS = {"session": (is_session, session), "error": (is_error, error), "policy": (is_policy, policy), "page": (is_page, page), "drawing": (is_drawing, drawing), "problem": (is_json, problem),
-         "call": (is_call, call), "cron": (is_cron, cron), "unit": (is_unit, unit), "promql": (is_promql, promql), "grammar": (is_grammar, grammar), "fields": (is_fields, fields),
+         "call": (is_call, call), "cron": (is_cron, cron), "unit": (is_unit, unit), "prober_site": (is_prober_site, prober_site), "promql": (is_promql, promql), "grammar": (is_grammar, grammar), "fields": (is_fields, fields),
          "squid": (is_squid, squid), "httpd": (is_httpd, httpd), "pktcache": (is_pktcache, pktcache), "shell": (is_shell, shell)}
 
 

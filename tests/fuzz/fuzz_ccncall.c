@@ -14,7 +14,7 @@
 
 #include "ccnget/call_told.h"
 #include "ccnget/call_words.h"
-#include "ccnget/get_clean.h"
+#include "base/base_clean.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,17 +59,17 @@ static void told_by(const char *bytes, size_t n, const char *type) {
 }
 
 static void cleaned(const char *bytes, size_t n) {
-    struct get_clean c = { .n = 0 };
-    char *out = malloc(GET_CLEAN_GROWS * n + GET_CLEAN_MORE), *again = malloc(GET_CLEAN_GROWS * n + GET_CLEAN_MORE);
+    struct base_clean c = { .n = 0 };
+    char *out = malloc(BASE_CLEAN_GROWS * n + BASE_CLEAN_MORE), *again = malloc(BASE_CLEAN_GROWS * n + BASE_CLEAN_MORE);
     size_t half = n / 2, used, more;
 
     MUST(out && again);
-    used = get_clean(&c, bytes, n, out);
-    used += get_clean_end(&c, out + used);
+    used = base_clean(&c, bytes, n, out);
+    used += base_clean_end(&c, out + used);
     must_be_harmless(out, used);
-    more = get_clean(&c, bytes, half, again);
-    more += get_clean(&c, bytes + half, n - half, again + more);
-    more += get_clean_end(&c, again + more);
+    more = base_clean(&c, bytes, half, again);
+    more += base_clean(&c, bytes + half, n - half, again + more);
+    more += base_clean_end(&c, again + more);
     MUST(used == more && !memcmp(out, again, used));
     free(out);
     free(again);

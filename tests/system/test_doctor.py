@@ -18,9 +18,9 @@ OK, WARNING, FAILURE, UNKNOWN = 0, 1, 2, 3
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
 
 
-def doctor(*words, prefix=(), path=()):
+def doctor(*words, prefix=(), path=(), variables=None):
     """(exit status, the lines that it prints)."""
-    environment = {**os.environ, "PATH": ":".join([*path, *(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober", "pktcache/fairgate-pktcache")),
+    environment = {**os.environ, **(variables or {}), "PATH": ":".join([*path, *(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober", "pktcache/fairgate-pktcache")),
                                                    os.environ["PATH"]])}
     done = subprocess.run([*prefix, program("doctor/fairgate"), "doctor", "--seconds", "1", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env=environment, timeout=60, check=False)
@@ -76,6 +76,21 @@ def test_what_the_modules_say_of_limits(new_gateway):
     with new_gateway(mpm="prefork", children=3, window=2) as gateway:
         status, lines = doctor("httpd", *of_httpd(gateway))
         assert status == WARNING and said(lines, "WARN", "MaxRequestWorkers") and said(lines, "WARN", "not the event MPM"), lines
+
+
+@pytest.mark.parametrize("enabled, cure", [
+    (["mpm_prefork.load"], "a2dismod mpm_prefork && a2enmod mpm_event && systemctl restart apache2"),
+    (["mpm_prefork.load", "php8.2.load"], "apt install php8.2-fpm && a2dismod php8.2 mpm_prefork && a2enmod mpm_event proxy_fcgi setenvif && a2enconf php8.2-fpm"
+                                          " && systemctl restart apache2"),
+])
+def test_cure_for_prefork_is_a_command_that_works_as_typed(new_gateway, tmp_path, enabled, cure):
+    """`a2dismod mpm_prefork mpm_worker` failed: mod_php depends on the one, and the other is not enabled."""
+    (tmp_path / "mods-enabled").mkdir()
+    for name in enabled:
+        (tmp_path / "mods-enabled" / name).touch()
+    with new_gateway(mpm="prefork", children=3, window=2) as gateway:
+        _, lines = doctor("httpd", *of_httpd(gateway), variables={"APACHE_CONFDIR": str(tmp_path)})
+    assert lines[next(i for i, line in enumerate(lines) if "not the event MPM" in line) + 1].strip() == f"-> {cure}", lines
 
 
 def test_a_wrong_configuration(new_gateway):
@@ -189,6 +204,21 @@ def test_tables(tmp_path):
 # ---- pktcache --------------------------------------------------------------------------------------------------------------------------
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+@pytest.mark.parametrize("words", [
+    ("policy/fairgate-policy", "check"), ("prober/fairgate-bots", "check"), ("prober/fairgate-bots", "show"), ("prober/fairgate-prober", "check"),
+    ("pktcache/fairgate-pktcache", "check"),
+    ("doctor/fairgate", "doctor", "tables", "--pages", "/none", "--bots"), ("doctor/fairgate", "doctor", "tables", "--bots", "/none", "--pages"),
+    ("doctor/fairgate", "doctor", "policy", "--policy"),
+], ids=" ".join)
+def test_command_that_is_given_a_fifo_ends_with_an_error(tmp_path, words):
+    """A user who may write in a folder put a FIFO there, and root's command waited for ever."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    environment = {**os.environ, "PATH": ":".join([*(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober")), os.environ["PATH"]])}
+    done = subprocess.run([program(words[0]), *words[1:], fifo], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=20, check=False)
+    assert done.returncode != 0 and str(fifo) in done.stdout + done.stderr, done
+
+
 def test_a_pair_of_caches(request):
     with kept_lab("doctor", lambda: request.session.testsfailed > 0) as made:
         pair = Pair(made).start().both()

@@ -7,7 +7,7 @@
 #include "ccnget/call_ndn.h"
 #include "ccnget/call_told.h"
 #include "ccnget/call_words.h"
-#include "ccnget/get_clean.h"
+#include "base/base_clean.h"
 #include "run_suite.h"
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -298,12 +298,12 @@ START_TEST(text_that_is_clean) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         /* Wherever it is cut into two. */
         for (size_t cut = 0, n = strlen(rows[i].text); cut <= n; cut++) {
-            struct get_clean c = { .n = 0 };
+            struct base_clean c = { .n = 0 };
             char out[200];
-            size_t used = get_clean(&c, rows[i].text, cut, out);
-            used += get_clean(&c, rows[i].text + cut, n - cut, out + used);
-            used += get_clean_end(&c, out + used);
-            ck_assert_uint_le(used, GET_CLEAN_GROWS * n + GET_CLEAN_MORE);
+            size_t used = base_clean(&c, rows[i].text, cut, out);
+            used += base_clean(&c, rows[i].text + cut, n - cut, out + used);
+            used += base_clean_end(&c, out + used);
+            ck_assert_uint_le(used, BASE_CLEAN_GROWS * n + BASE_CLEAN_MORE);
             out[used] = 0;
             ck_assert_str_eq(out, rows[i].clean);
         }

@@ -388,6 +388,11 @@ START_TEST(requests_are_read) {
         { "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "", "a", 400, false },
         { "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "", "", 400, false },
         { "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "", "", 400, false },
+        /* By a proxy on this machine, whose clients are anywhere. */
+        { "GET / HTTP/1.1\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n", "", "", 403, false },
+        { "GET / HTTP/1.1\r\nx-real-ip: 203.0.113.9\r\n\r\n", "", "", 403, false },
+        { "GET / HTTP/1.1\r\nForwarded: for=203.0.113.9\r\n\r\n", "", "", 403, false },
+        { "GET / HTTP/1.1\r\nVia: 1.1 front\r\n\r\n", "", "", 403, false },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """httpd with one of etc/examples at the end of its configuration."""
 import json
+import re
 
 import http1
 from lab import examples, lab
@@ -13,6 +14,14 @@ class Example(Httpd):
     def __init__(self, parts, name, etc, more="", **defines):
         super().__init__(parts.lab, name.removesuffix(".conf"), cgi=True, load={"qos_drr": lab.module()}, modules=examples.MODULES, environment=sanitizer_environment(),
                          config=examples.configuration(etc, name, **defines) + more)
+
+    without = None      # a module that is not loaded
+
+    def text(self):
+        if not self.without:
+            return super().text()
+        text = re.sub(rf"(?m)^LoadModule {self.without}_module .*$", "", super().text())
+        return re.sub(r"(?m)^ScriptSock .*$", "", text) if self.without == "cgid" else text
 
     def ready(self):
         return self.generations() > 0 and super().ready()

@@ -95,6 +95,35 @@ def test_php_fpm_with_the_application_in_a_folder(parts, etc, open_path):
         assert (answer.status, b"page" in answer.body) == (200, True)
 
 
+@pytest.mark.parametrize("name, module", [("php-fpm.conf", "proxy_fcgi"), ("forge.conf", "cgid"), ("reverse-proxy.conf", "proxy_http"), ("virtual-hosts.conf", "proxy_http")])
+def test_example_without_a_module_it_needs_refuses_to_start_and_names_it(parts, etc, open_path, name, module):
+    """Without mod_proxy_fcgi, which Debian does not enable, PHP files went out as text, wp-config.php included."""
+    g = Example(parts, name, etc, SITE_ROOT=open_path, SITES_ROOT=open_path, SITES_PORT="0", GIT_ROOT=open_path, APPLICATION="http://127.0.0.1:1")
+    g.config = g.config.replace("SITES_PORT 0", f"SITES_PORT {g.port}")
+    assert g.check()[0], "with all modules"
+    g.without = module
+    right, said = g.check()
+    assert not right and f"a2enmod {module}" in said, said
+
+
+WORDPRESS_PUBLIC = ("wp-includes/js/dist/vendor/react.min.js", "wp-content/cache/min/a.css", "wp-content/themes/x/inc/a.css", "wp-content/uploads/2026/a.png",
+                    "wp-content/plugins/x/includes/data/a.js", ".well-known/security.txt")
+HIDDEN = ("data/media/wp-content/a.png", "data/a.txt", "vendor/a.js", ".git/config", ".env", "wiki/conf/users.auth.php", "wp-content/uploads/shell.php", "cache/a/wp-includes/b.js")
+
+
+def test_php_fpm_with_wordpress_serves_its_scripts_and_hides_the_rest(parts, etc, open_path):
+    """The example denied every directory named vendor, WordPress's own scripts among them."""
+    root = open_path / "wordpress"
+    for name in WORDPRESS_PUBLIC + HIDDEN:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\n")
+    subprocess.run(["chmod", "-R", "a+rX", root], check=True)
+    with Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{parts.fpm.address}") as g:
+        assert {p: http1.get(g.port, f"/{p}").status for p in WORDPRESS_PUBLIC} == dict.fromkeys(WORDPRESS_PUBLIC, 200)
+        assert {p: http1.get(g.port, f"/{p}").status for p in HIDDEN} == dict.fromkeys(HIDDEN, 403)
+
+
 @pytest.mark.may_skip("DokuWiki is for benches too: ./quickstart deps installs it")
 def test_php_fpm_with_dokuwiki(parts, etc, open_path):
     if not wiki.installed():

@@ -3,9 +3,14 @@
 
 import html.parser
 import json
+import pathlib
 import re
 
 import http1
+import pytest
+
+from lab import lab
+from lab.httpd import HTTPD_MODULES, Httpd, sanitizer_environment
 
 PEOPLE = {"Cookie": "session=1"}
 CLASS_FIELDS = {"name", "weight", "queued", "outstanding", "parked", "submitted", "released", "refused", "cancelled", "done", "aborted",
@@ -71,6 +76,38 @@ def test_prometheus(event_gateway):
     assert any("bytes" in name for name, _ in moved) and any("done" in name or "requests" in name for name, _ in moved), moved
     for name in ("people", "search", "crawlers"):
         assert any(f'class="{name}"' in labels for _, labels in after), name
+
+
+@pytest.mark.parametrize("field", ["X-Forwarded-For: 203.0.113.9", "Forwarded: for=203.0.113.9", "Via: 1.1 front", "X-Real-IP: 203.0.113.9"])
+def test_status_behind_a_proxy_on_this_host_is_refused(event_gateway, field):
+    """`Require local` let in every client of a local nginx."""
+    name, value = field.split(": ")
+    for question in ("", "?json", "?prometheus", "?console", "?console-now"):
+        assert http1.get(event_gateway.port, f"/qos-status{question}", headers={name: value}).status == 403, question
+    http1.until(lambda: any("RemoteIPInternalProxy" in line and name in line for line in event_gateway.error_log()), what="the log names the cure")
+    assert http1.get(event_gateway.port, "/qos-status?json").status == 200
+
+
+def test_status_behind_a_proxy_that_remoteip_knows_is_answered(new_gateway):
+    remote = f"LoadModule remoteip_module {HTTPD_MODULES}/mod_remoteip.so\nRemoteIPHeader X-Forwarded-For\nRemoteIPInternalProxy 127.0.0.1\n"
+    with new_gateway(early=remote) as g:
+        assert http1.get(g.port, "/qos-status?json", headers={"X-Forwarded-For": "203.0.113.9", "Via": "1.1 front"}).status == 200
+
+
+WORDPRESS = "RewriteEngine On\nRewriteBase /\nRewriteRule ^index\\.html$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /index.html [L]\n"
+
+
+@pytest.mark.parametrize("shipped", ["debian/apache2/qos_drr.conf", "etc/httpd-example.conf", "etc/examples/common.conf"])
+def test_status_is_reached_beside_an_application_that_rewrites_every_path(parts, open_path, shipped):
+    """WordPress's own .htaccess made of /qos-status a page of WordPress."""
+    (open_path / "index.html").write_text("an application\n")
+    (open_path / ".htaccess").write_text(WORDPRESS)
+    section = re.search(r"(?ms)^<Location /qos-status>.*?^</Location>\n", (pathlib.Path(lab.ROOT) / shipped).read_text()).group(0)
+    site = Httpd(parts.lab, name="rewrites", htdocs=str(open_path), modules=("authz_host",), load={"qos_drr": lab.module()},
+                 environment=sanitizer_environment(), config=f"QosEngine On\nQosClass all weight=1 default\n<Directory {open_path}>\nAllowOverride All\n</Directory>\n" + section)
+    with site:
+        assert http1.get(site.port, "/no/such/page").body == b"an application\n"
+        assert json.loads(http1.get(site.port, "/qos-status?json").body)["state"] == "on"
 
 
 def test_nothing_is_scheduled_in_the_form_that_was_asked_for(new_gateway):

@@ -75,6 +75,12 @@ def test_bad_directive_is_refused(new_gateway, directives, cure):
     assert re.search(cure, said), said
 
 
+def test_missing_file_of_visitor_keys_is_named_with_the_command_that_makes_it(new_gateway):
+    """The error was "No such file or directory", and httpd did not start."""
+    said = new_gateway(more="QosVisitors /nonexistent/visitors.key\n").refused_to_start()
+    assert "/nonexistent/visitors.key: No such file" in said and "openssl rand -hex 32 > /nonexistent/visitors.key" in said, said
+
+
 def test_small_async_factor_is_named(new_gateway):
     with new_gateway(async_factor=2) as gateway:
         assert gateway.settled()["queued"] == 0

@@ -2,7 +2,9 @@
 """pktcache: what strangers send, and what other programs on the machine do to it."""
 
 import configparser
+import contextlib
 import hmac
+import json
 import os
 import signal
 import socket
@@ -353,3 +355,40 @@ def test_the_unit_is_started_again_until_the_address_is_there():
     assert unit["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit["Unit"]["Wants"] == unit["Unit"]["After"] == "network-online.target"
     # What power it has: test_pktcache_power.py.
+
+
+ESCAPES = "\x1b]0;owned\x07 \x9b2J \u202e sent"
+
+
+def untrusted_daemon(path, answers):
+    """A control socket as a daemon that was taken over answers it."""
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(str(path))
+    s.listen(8)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                c, _ = s.accept()
+                with c:
+                    c.sendall(answers[c.recv(64).decode().strip()].encode())
+    threading.Thread(target=serve, daemon=True).start()
+    return s
+
+
+@pytest.mark.parametrize("words", [("stats",), ("stats", "--prometheus"), ("top",), ("test", "--seconds", "1")], ids=" ".join)
+def test_text_of_the_daemon_cannot_control_the_terminal_of_root(tmp_path, words):
+    """`top`, `stats` and `test` printed whatever a daemon of less privilege sent, escape sequences as well."""
+    report = {"role": ESCAPES, "at_work": False, "why": ESCAPES, "flows": 1, "counters": {},
+              "connections": [{"from": ESCAPES, "from_port": 1, "to": "::ffff:192.0.2.1", "to_port": 80}]}
+    with contextlib.closing(untrusted_daemon(tmp_path / "control", {"json": json.dumps(report, ensure_ascii=False), "prometheus": f"# {ESCAPES}\n"})):
+        command = subprocess.Popen([program("pktcache/fairgate-pktcache"), *words, tmp_path / "control"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   text=True, errors="surrogateescape")
+        try:
+            printed = command.communicate(timeout=4)[0]
+        except subprocess.TimeoutExpired:       # top goes on
+            command.kill()
+            printed = command.communicate()[0]
+    assert "owned" in printed, printed
+    printed = printed.replace("\x1b[H\x1b[2J", "")      # top's own
+    assert all(c in "\n\t" or c.isprintable() for c in printed), ascii(printed)

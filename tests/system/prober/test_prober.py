@@ -176,7 +176,18 @@ def test_asked_to_wait(table):
         times = [r.at for r in site.asked]
         gaps = [b - a for a, b in zip(times, times[1:])]
         assert 1.9 < gaps[site.paths().index("/a")] < 10, gaps
-        assert "status 503; going on in 2 s" in said
+        assert "status 503; no request for 2 s" in said
+
+
+def test_server_that_refuses_robots_txt_ends_the_crawl_without_announcing_a_pause(table):
+    """The log announced "going on in 20 s", and the prober stopped at once."""
+    def refused(_):
+        return Page(b"busy", status=503)
+    with Website({"/": page("text"), "/robots.txt": refused}) as site:
+        said = prober.crawl(table, site.url, expect=3)
+        lines = [line for line in said.splitlines() if "robots.txt" in line]
+        assert site.paths() == ["/robots.txt"] * 3
+        assert len(lines) == 3 and "no request for" in lines[1] and "could not be read, so no page is requested" in lines[2] and "3 times" in lines[2], said
 
 
 def test_rate_and_crawl_delay(table):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "get_clean.h"
+#include "base_clean.h"
 
 #include <stdbool.h>
 
@@ -36,7 +36,7 @@ static size_t clean_hex(const unsigned char *bytes, unsigned n, char *out) {
 }
 
 /* A whole character is held. */
-static size_t clean_character(struct get_clean *c, char *out) {
+static size_t clean_character(struct base_clean *c, char *out) {
     unsigned n = c->n, code = n == 1 ? c->held[0] : c->held[0] & (0x7fu >> n);
 
     c->n = 0;
@@ -46,32 +46,32 @@ static size_t clean_character(struct get_clean *c, char *out) {
     return n;
 }
 
-size_t get_clean_end(struct get_clean *c, char *out) {
+size_t base_clean_end(struct base_clean *c, char *out) {
     unsigned n = c->n;
 
     c->n = 0;
     return clean_hex(c->held, n, out);
 }
 
-size_t get_clean(struct get_clean *c, const void *bytes, size_t n, char *out) {
+size_t base_clean(struct base_clean *c, const void *bytes, size_t n, char *out) {
     const unsigned char *p = bytes;
     size_t used = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (c->n && !clean_continues(c->held, c->n, p[i])) used += get_clean_end(c, out + used);
+        if (c->n && !clean_continues(c->held, c->n, p[i])) used += base_clean_end(c, out + used);
         c->held[c->n++] = p[i];
-        if (c->n == 1 && !clean_size(p[i])) used += get_clean_end(c, out + used);
+        if (c->n == 1 && !clean_size(p[i])) used += base_clean_end(c, out + used);
         else if (c->n == clean_size(c->held[0])) used += clean_character(c, out + used);
     }
     return used;
 }
 
-void get_clean_line(const char *text, size_t n, FILE *out) {
-    struct get_clean c = { .n = 0 };
-    char piece[GET_CLEAN_GROWS + GET_CLEAN_MORE];
+void base_clean_line(const char *text, size_t n, FILE *out) {
+    struct base_clean c = { .n = 0 };
+    char piece[BASE_CLEAN_GROWS + BASE_CLEAN_MORE];
 
     for (size_t i = 0; i < n; i++) {
-        size_t used = get_clean(&c, text + i, 1, piece);
+        size_t used = base_clean(&c, text + i, 1, piece);
         if (used && (piece[used - 1] == '\n' || piece[used - 1] == '\t')) {
             fwrite(piece, 1, used - 1, out);
             fputs(piece[used - 1] == '\n' ? "\\n" : "\\t", out);
@@ -79,5 +79,5 @@ void get_clean_line(const char *text, size_t n, FILE *out) {
             fwrite(piece, 1, used, out);
         }
     }
-    fwrite(piece, 1, get_clean_end(&c, piece), out);
+    fwrite(piece, 1, base_clean_end(&c, piece), out);
 }

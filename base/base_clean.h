@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * get_clean.h - text of strangers, fit for a terminal: nothing in it moves the cursor, sets a title, answers in the
+ * base_clean.h - text of strangers, fit for a terminal: nothing in it moves the cursor, sets a title, answers in the
  * user's place, or is read in another order than it stands in.
  *
  *     \n \t                                       as they are
@@ -10,24 +10,24 @@
  *
  * A backslash stays one: this is for eyes, not to be read back.
  */
-#ifndef FAIRGATE_GET_CLEAN_H
-#define FAIRGATE_GET_CLEAN_H
+#ifndef FAIRGATE_BASE_CLEAN_H
+#define FAIRGATE_BASE_CLEAN_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-struct get_clean {                  /* zeroed: at the beginning */
+struct base_clean {                  /* zeroed: at the beginning */
     unsigned char held[4];          /* of a character whose end has not come */
     unsigned      n;
 };
 
-enum { GET_CLEAN_GROWS = 4, GET_CLEAN_MORE = 16 };
+enum { BASE_CLEAN_GROWS = 4, BASE_CLEAN_MORE = 16 };
 
-/* `out` has room for GET_CLEAN_GROWS * n + GET_CLEAN_MORE bytes; how many went there. */
-size_t get_clean(struct get_clean *c, const void *bytes, size_t n, char *out);
+/* `out` has room for BASE_CLEAN_GROWS * n + BASE_CLEAN_MORE bytes; how many went there. */
+size_t base_clean(struct base_clean *c, const void *bytes, size_t n, char *out);
 /* What was held at the end. */
-size_t get_clean_end(struct get_clean *c, char *out);
+size_t base_clean_end(struct base_clean *c, char *out);
 /* The whole of a text, on one line: line ends and tabs are escaped, too. */
-void   get_clean_line(const char *text, size_t n, FILE *out);
+void   base_clean_line(const char *text, size_t n, FILE *out);
 
 #endif
