@@ -147,7 +147,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (rs_row(e, t)->outlet == n) check_add(e, &s, rs_row(e, t));
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
-    if (s.longs != o->longs || s.longs_queued != o->longs_queued) return "an outlet's counts of long requests are wrong";
+    if (s.longs != o->longs || s.longs_queued != o->longs_queued)
+        return "an outlet's counts of long requests are wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
     if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0))
         return "an outlet's sum of expected bytes is wrong";

@@ -44,7 +44,7 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     e->key_cans_at = (uint32_t)rs_carve(&used, rs_key_cans(cap), sizeof(uint32_t));
     e->rests_at = (uint32_t)rs_carve(&used, cap->classes, sizeof(struct rs_rests));
     RS_ASSERT(used <= UINT32_MAX);
-    /* The largest come last: of the largest capacity the buckets alone begin beyond 4 GiB, which offsets in bytes reach. */
+    /* The largest come last: of the largest capacity the buckets alone begin beyond the 4 GiB of offsets in bytes. */
     e->key_rows_at = (uint32_t)rs_carve(&used, e->key_rows, sizeof(struct rs_key_row));
     e->buckets_at8 = (uint32_t)(rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket)) / 8);
     e->size = rs_round_up(used);

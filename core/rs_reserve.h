@@ -7,14 +7,13 @@
  *
  *     long requests outstanding + reserve < window
  *
- * The reserve is the number of slots that brief requests of late used or waited for, and a sixteenth of the
- * window:
+ * The reserve is the number of slots that brief requests of late used or waited for, and a sixteenth of the window:
  *
  *     demand of a class = mean number of its brief requests, queued or outstanding, over RESERVE_SPAN milliseconds
  *     reserve           = floor(sum of min(demand, share) + window / RESERVE_LOSS), 0 without any demand
  *     share             = window x weight / weight of the classes that are active
  *
- * - So about a sixteenth of the window may be idle while brief requests come, and nothing after RESERVE_SPAN without one.
+ * - About a sixteenth of the window may be idle while brief requests come, and nothing after RESERVE_SPAN without one.
  * - The reserve is never more than the shares of the classes with brief requests: a flood of brief requests of a light
  *   class takes nothing of what is due to long requests of others.
  * - Of a class with long and brief requests half of the share counts, if keys share the class: then its brief requests

@@ -55,8 +55,8 @@ struct list {
 
 struct drr {
     struct list list[3]; /* the rounds, and SHUT */
-    uint32_t round;    /* the list of the round under way: 0 or 1 */
-    uint32_t released; /* since `mean` was taken, and their estimates */
+    uint32_t round;      /* the list of the round under way: 0 or 1 */
+    uint32_t released;   /* since `mean` was taken, and their estimates */
     uint64_t released_bytes;
     uint64_t level; /* fine bytes per weight given so far */
     uint64_t step;  /* what a round gives */
@@ -90,9 +90,9 @@ _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift"
 #endif
 #define ROUND     8u /* mean responses in a round of few classes */
 #define MEMORY_US UINT64_C(100000)
-#define AWAITED   5u /* a slot that would cost 2^5 as much waits so long for who gave it back */
-#define SAVED     4u /* responses: the most that the heaviest class finds when it is back, others by weight */
-#define FADES     6u /* what is large loses 1 / 2^6 of itself with each release */
+#define AWAITED   5u      /* a slot that would cost 2^5 as much waits so long for who gave it back */
+#define SAVED     4u      /* responses: the most that the heaviest class finds when it is back, others by weight */
+#define FADES     6u      /* what is large loses 1 / 2^6 of itself with each release */
 #define SHUT_US   100000u /* whether an outlet is still shut is looked at so often, if nothing else happens */
 #define SPREAD    4u /* where sizes differ: how often that by which the large ones are larger is added to the mean */
 

@@ -19,10 +19,11 @@ static void say_that_it_waits(const struct qos_request *q) {
     uint64_t now = shm_now(), due = atomic_load_explicit(&again, memory_order_relaxed);
 
     if (now < due || !atomic_compare_exchange_strong(&again, &due, now + LOG_EVERY_US)) return;
-    ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, q->r,
-                  "qos: requests like this one took %.0f s: taken for waiting, they release their slots at once; if they "
-                  "work for so long, set QosPark Off in their <Location>",
-                  (double)q->expected_us / 1e6);
+    ap_log_rerror(
+        APLOG_MARK, APLOG_NOTICE, 0, q->r,
+        "qos: requests like this one took %.0f s: taken for waiting, they release their slots at once; if they "
+        "work for so long, set QosPark Off in their <Location>",
+        (double)q->expected_us / 1e6);
 }
 
 void qos_park_set(struct qos_request *q, const struct qos_park *said) {

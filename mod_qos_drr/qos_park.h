@@ -6,8 +6,8 @@
  * Its response tells how long it took, never whether it worked.  So
  *
  * - without QosPark a request is parked after QOS_PARK_USUAL_US.  That teaches its URL the time, while it goes on;
- * - a request whose URL is known to take as long as it may is parked as it is released, and is not charged.  How long it takes goes on teaching its URL: a backend that hung for a while is
- *   known to be quick again after a few responses;
+ * - a request whose URL is known to take as long as it may is parked as it is released, and is not charged.  Its time
+ *   goes on teaching its URL: after a few responses a backend that hung for a while is known to be quick again;
  * - not while this machine's CPUs are busy (QOS_PARK_BUSY): such a request may be what keeps them so.  Niced processes
  *   do not count: they give way;
  * - nor while half of the threads (QOS_PARK_PART) serve parked requests of its backend: a backend that hangs leaves
@@ -21,8 +21,8 @@
 #include "qos_request.h"
 
 #define QOS_PARK_USUAL_US UINT64_C(10000000)
-#define QOS_PARK_PRICE_US UINT64_C(1000)    /* what its class must have earned for it */
-#define QOS_PARK_BUSY     900u      /* of 1,000 parts of the CPUs' time */
+#define QOS_PARK_PRICE_US UINT64_C(1000) /* what a class must have earned for a request that waits */
+#define QOS_PARK_BUSY     900u /* of 1,000 parts of the CPUs' time */
 #define QOS_PARK_PART     2u
 
 /* Of a classified request, by what the configuration says where it goes. */
@@ -34,7 +34,7 @@ void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us);
 /* Once a second, in one process: how busy the CPUs were since the last call. */
 void qos_park_look(void);
 
-/* CPU time in clock ticks since boot, all and busy (not niced), out of the first line of /proc/stat; false: it is another line. */
+/* The first line of /proc/stat: CPU time since boot in ticks, all and busy (not niced).  False: it is another line. */
 bool qos_park_read(const char *line, uint64_t *all, uint64_t *busy);
 
 #endif

@@ -318,7 +318,7 @@ struct shm_request {
     uint64_t deadline;                  /* of its wait, by shm_now */
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
     uint64_t park_us;                   /* how long it may have its slot; 0 = as long as it likes */
-    /* it waits at the backend: it is parked as it is released, its time is counted to its end, and had_slot not called */
+    /* it waits at the backend: it is parked as it is released; its time is counted to its end, had_slot not called */
     bool     waits;
     uint64_t tag;                       /* the host's own word, for rs_tag */
     uint64_t key[RS_KEY_LEVELS];        /* whose it is, for rs_submit_keyed */

@@ -40,7 +40,8 @@ struct seen {
 };
 
 static struct seen run(struct sim_class c[CLASSES], uint32_t window, uint64_t seed, uint32_t people_in) {
-    struct sim_server *server = sim_workers_new(&(struct sim_workers){ .workers = window, .jitter = 0.1, .seed = seed });
+    struct sim_server *server =
+        sim_workers_new(&(struct sim_workers){ .workers = window, .jitter = 0.1, .seed = seed });
     struct sim_setup setup = { .classes = c,
                                .nclasses = CLASSES,
                                .server = server,
@@ -56,8 +57,7 @@ static struct seen run(struct sim_class c[CLASSES], uint32_t window, uint64_t se
     setup.settings.await_us = 50000;
     struct sim_result r = sim_run(&setup);
     for (uint32_t i = 0; i < people_in; i++) first += c[i].clients;
-    for (uint32_t i = first; i < first + PEOPLE; i++)
-        seen.people += (double)r.clients[i].responses / (UNTIL - WARM);
+    for (uint32_t i = first; i < first + PEOPLE; i++) seen.people += (double)r.clients[i].responses / (UNTIL - WARM);
     seen.busy = (double)r.bytes / (1e6 * window * (UNTIL - WARM));
     sim_result_free(&r);
     sim_server_free(&server);
