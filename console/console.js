@@ -228,14 +228,17 @@ function classesOf(host) {
   const known = (now.classes || []).filter((c) => rows.length && `${c.name}/queued` in rows[rows.length - 1].value);
   const names = known.map((c) => c.name);
   const shares = costs(rows, names, host.data.charge);
+  // Without a request that waits each class has what it asks for: there is no due to compare that with.
+  const contended = rows.some((r) => names.some((name) => r.value[`${name}/queued`] > 0));
   const active = known.map((c, i) => shares[i] > 0 || rows.some((r) => r.value[`${c.name}/queued`] > 0 || r.value[`${c.name}/outstanding`] > 0));
   const weights = known.reduce((all, c, i) => all + (active[i] ? c.weight : 0), 0);
   const few = host.late(STARVES + 1);
   const few_shares = costs(few, names, host.data.charge);
   return known.map((c, i) => {
-    const last = rows[rows.length - 1].value, due = active[i] && weights ? c.weight / weights : NaN;
+    const last = rows[rows.length - 1].value, due = contended && active[i] && weights ? c.weight / weights : NaN;
     return {
-      name: c.name, weight: c.weight, due, share: active[i] ? shares[i] : NaN,
+      name: c.name, weight: c.weight, due, share: active[i] ? shares[i] : NaN, active: active[i],
+      more: shares[i] > 1.1 * due, within: shares[i] <= 1.1 * due,
       queued: c.queued, outstanding: c.outstanding, refused: sum(few, `${c.name}/refused`) / (few.length || 1),
       p50: last[`${c.name}/p50_ms`], p95: last[`${c.name}/p95_ms`],
       starved: few.length > STARVES && few.every((r) => r.value[`${c.name}/queued`] > 0) && few_shares[i] < due / 2,
@@ -398,7 +401,7 @@ function facts(host) {
     return list;
   }
   if (!rows.length) return list;
-  list.push(["At the server", now.window ? `${now.outstanding} of ${now.window}` : short(now.outstanding)], ["Waiting", short(now.queued)],
+  list.push([now.state === "observe" ? "Would be at the server" : "At the server", now.window ? `${now.outstanding} of ${now.window}` : short(now.outstanding)], ["Waiting", short(now.queued)],
     ["Let through", rate("released")], ["Refused", rate("refused")], ["Stalled", short(now.parked)]);
   if ("link_learnt" in now) {
     list.push(["Link", mbits(8 * now.rate)]);
@@ -426,12 +429,12 @@ class View {
     const head = ["Class", "State", "Weight", "Due", "Share", "Waiting", "At server", "Wait p50", "p95", "Refused"];
     const spare = new Set(["Weight", "Refused", "At server", "Wait p50"]);
     this.classes_part = make("section", { hidden: "" }, make("h3", {}, "Classes"), make("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Classes" },
-      make("table", {}, make("caption", {}, `Due and share: of the last ${LATELY} seconds, among those that wanted something`),
+      make("table", {}, make("caption", {}, `Due and share: of the last ${LATELY} seconds, among active classes; there is a due while requests wait`),
         make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col", ...(spare.has(text) ? { class: "spare" } : {}) }, text)))), this.classes)), this.left_out);
     this.plots = make("div", { class: "plots" });
     this.top = make("tbody");
     this.top_part = make("section", { hidden: "" }, make("h3", {}, "Dearest pages"), make("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Dearest pages" },
-      make("table", {}, make("caption", {}, "By time at the server, of the last ten minutes or so; without what follows a question mark or a semicolon"),
+      make("table", {}, make("caption", {}, "By time at the server, of the last ten minutes or so; of a query the names of parameters, without values"),
         make("thead", {}, make("tr", {}, ...["Page", "Class", "Requests", "Bytes", "Time"].map((text) => make("th", { scope: "col" }, text)))), this.top)));
     this.explain_part = this.explains();
     this.all = make("tbody");
@@ -472,7 +475,7 @@ class View {
     if (silent !== Boolean(this.was_silent)) announce(`${this.title.textContent} ${silent ? "does not answer." : "answers again."}`);
     this.was_silent = silent;
     if (!data) return;
-    const state = data.now.why && !data.now.at_work ? `${data.now.state || "not at work"}: ${data.now.why}` : data.now.state || data.now.role || "";
+    const state = data.now.why && !data.now.at_work ? `${data.now.state || "not at work"}: ${data.now.why}` : data.now.state === "observe" ? "observe: a dry run, which delays no request" : data.now.state || data.now.role || "";
     says(this.title, host.own ? data.host || location.host : `${data.host || ""} ${host.base}`);
     says(this.house, [data.house, state, data.now.scheduler && `scheduler ${data.now.scheduler}`, data.now.gate && `gate ${data.now.gate}`].filter(Boolean).join(", "));
     this.showFacts(facts(host));
@@ -522,8 +525,8 @@ class View {
       says(l.p50, span(c.p50));
       says(l.p95, span(c.p95));
       says(l.refused, perSecond(c.refused));
-      says(l.state, c.starved ? "starved" : c.queued ? "waits" : Number.isFinite(c.due) ? "served" : "idle");
-      l.row.classList.toggle("starved", c.starved);
+      says(l.state, c.starved ? "starved" : c.queued ? "waits" : c.active ? "served" : "idle");
+      for (const name of ["starved", "more", "within"]) l.row.classList.toggle(name, c[name]);
       if (c.starved !== this.host.starved.has(c.name)) {
         announce(`Class ${c.name} ${c.starved ? "is starved." : "is starved no more."}`);
         this.host.starved[c.starved ? "add" : "delete"](c.name);

@@ -148,6 +148,8 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
     c->holders = 1;
     c->deep = who->deep;
     c->over = who->over;
+    c->came_us = (uint64_t)apr_time_now();
+    c->fresh = who->fresh;
     ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
     return c;
@@ -385,6 +387,8 @@ static bool call_join(struct ccn_call *c, struct ccn_call_wait *w) {
     other = call_find_locked(c->bound.key);
     if (other && other->nwaits < JOINED) {
         wait_add(other, w);
+        other->came_us = c->came_us;
+        other->fresh |= c->fresh;
         pthread_mutex_unlock(&ccn_calls);
         ccn_count(&P.area->joined);
         return false;
@@ -415,15 +419,39 @@ static void call_take_off(struct ccn_call *c) {
     pthread_mutex_unlock(&ccn_calls);
 }
 
-/* One whose wait for another process is over: it takes what is there, or runs here. */
+/*
+ * True if every waiting caller may have the result: it was made after the last of them came, or it is kept and all take
+ * kept results.  The call leaves the table then, so that no caller joins.
+ */
+static bool call_may_take(struct ccn_call *c, const struct ccn_result *r, bool kept) {
+    bool may;
+
+    pthread_mutex_lock(&ccn_calls);
+    may = r->at_us >= c->came_us || (kept && !c->fresh);
+    if (may) call_remove_locked(c);
+    pthread_mutex_unlock(&ccn_calls);
+    return may;
+}
+
+/* The wait for another process is over: the call takes its result, or waits once more, or runs here if that is old. */
 static void call_arrive(struct ccn_call *c) {
     char *key = handover_key(c);
-    struct ccn_result *r = key ? ccn_results_get(key) : NULL;
+    struct ccn_result *r;
+    bool old = false;
 
+    for (int kept = 0; kept < 2; kept++) {
+        const char *at = kept ? c->bound.key : key;
+        r = at ? ccn_results_get(at) : NULL;
+        if (r && call_may_take(c, r, kept)) {
+            free(key);
+            ccn_call_finish(c, r);
+            return;
+        }
+        old |= r != NULL;
+        ccn_result_release(&r);
+    }
     free(key);
-    if (!r) r = ccn_results_get(c->bound.key);
-    if (r) ccn_call_finish(c, r);
-    else if (shm_now() >= c->until) call_begin(c);
+    if (old || shm_now() >= c->until) call_begin(c);
     else call_take_off(c);
 }
 

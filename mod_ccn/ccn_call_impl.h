@@ -38,6 +38,8 @@ struct ccn_call {
     bool runs, slow, told;             /* counted among its service's; is one of its slow ones; its callers know */
     struct ccn_call *awaiting; /* the next one that waits for another process */
     uint64_t until;        /* and how long it does */
+    uint64_t came_us;      /* since 1970: when the last of those who wait came; under `calls`, like: */
+    bool fresh;            /* one of them takes no result that is kept */
     struct service_bound bound;
     struct ccn_call_wait *waits, **waits_end;
     unsigned nwaits;

@@ -4,6 +4,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <apr_time.h>
+
 struct ccn_process ccn_process = { .row = SHM_NO_ROW };
 
 static uint64_t child_aligned(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
@@ -48,6 +50,7 @@ int ccn_area_make(struct ccn_process *p, void *area, const struct ccn_site *c, c
         *why = "no random numbers";
         return -1;
     }
+    ccn_seen_begin(p->seen, (uint64_t)apr_time_as_msec(apr_time_now()));
     return ccn_store_make(&p->store, (char *)area + at, c->pages, (uint32_t)c->segment, (uint64_t)c->keep * 1000000,
                           why);
 }

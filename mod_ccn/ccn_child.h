@@ -65,7 +65,7 @@ struct ccn_process {
     struct ccn_flights *flights;
     struct ccn_seats  seats;
     struct ccn_store  store;
-    uint64_t          hash_key[2];      /* URLs come from outside */
+    uint64_t          hash_key[2];      /* the parent's secret: hashes of clients' text, codes of results */
     uint32_t          row;              /* of view.owners; SHM_NO_ROW in the parent */
     uint32_t          generation;
     bool              threaded;         /* handlers may run in threads side by side */

@@ -40,7 +40,7 @@ struct wanted {
     struct ndn_page_ask ask;
     struct ndn_page *page; /* while it is under way */
     struct ccn_made made;
-    bool too_large;
+    bool too_large, no_room;
     uint8_t name[];
 };
 
@@ -88,8 +88,13 @@ static bool on_content(void *to, struct ndn_span bytes) {
         size_t room = m->room ? m->room * 2 : 16384;
         uint8_t *more;
         while (room < m->n + bytes.n) room *= 2;
+        w->no_room = !ccn_results_take(room - m->room);
+        if (w->no_room) return false;
         more = realloc(m->body, room);
-        if (!more) return false;
+        if (!more) {
+            ccn_results_give(room - m->room);
+            return false;
+        }
         m->body = more;
         m->room = room;
     }
@@ -102,7 +107,10 @@ static void consume_tell(struct wanted *w, const char *why) {
     struct service_problem problem = { 0 };
     struct ccn_result *r;
 
-    if (w->too_large) {
+    ccn_results_give(w->made.room);
+    if (w->no_room) {
+        service_fail(&problem, SERVICE_BUSY, "as much content waits as may (CcnPages): try again later");
+    } else if (w->too_large) {
         service_fail(&problem, SERVICE_TOO_MUCH, "it has more than %zu bytes", w->most);
     } else if (why) {
         service_fail(&problem, SERVICE_NOT_THERE, "%s", why);

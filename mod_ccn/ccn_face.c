@@ -14,6 +14,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 
+#include "ccn_address.h"
 #include "ccn_cut.h"
 #include "ccn_out.h"
 #include "ccn_services.h"
@@ -94,7 +95,6 @@ static bool copy_seen_as(struct ccn_face *f, const struct ccn_seen_as *as) {
 }
 
 struct ccn_face *ccn_face_new(int fd, const struct ccn_seen_as *as) {
-    static _Atomic uint32_t numbers;
     struct ccn_face *f = calloc(1, sizeof *f);
 
     if (!f) return NULL;
@@ -109,7 +109,7 @@ struct ccn_face *ccn_face_new(int fd, const struct ccn_seen_as *as) {
     f->host = ccn_host_of(as->server);
     f->maps = (const struct ccn_map *)(void *)f->host->maps->elts;
     f->nmaps = (unsigned)f->host->maps->nelts;
-    f->number = (P.row + 1) * UINT32_C(0x9e3779b1) + atomic_fetch_add(&numbers, 1); /* far apart for each process */
+    f->number = (uint32_t)ccn_address(P.hash_key, as->client->ipaddr_ptr, (size_t)as->client->ipaddr_len);
     f->replies_end = &f->replies;
     pthread_mutex_init(&f->lock, NULL);
     return f;
@@ -131,7 +131,11 @@ void ccn_face_release(struct ccn_face *f) {
 const struct ccn_seen_as *ccn_face_seen_as(const struct ccn_face *f) { return &f->as; }
 
 uint32_t ccn_face_number(const struct ccn_face *f) { return f->number; }
-void ccn_face_sit(struct ccn_face *f, struct ccn_seat *seat) { f->seat = seat; }
+
+void ccn_face_sit(struct ccn_face *f, struct ccn_seat *seat) {
+    f->seat = seat;
+    f->number = (uint32_t)atomic_load(&seat->address);
+}
 
 void ccn_face_listen(struct ccn_face *f, ccn_face_data *data, ccn_face_tick *tick, void *of) {
     f->data = data;

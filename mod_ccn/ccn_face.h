@@ -60,7 +60,7 @@ bool ccn_face_closed(struct ccn_face *f);
 
 /* The seat that it has: it says there when packets come, and ends when it is asked to. */
 void ccn_face_sit(struct ccn_face *f, struct ccn_seat *seat);
-/* Of a face of this process: what its Interests are known by in the queue. */
+/* The client of its Interests, for shares: an address (ccn_address.h), or a user at a socket of CcnListen. */
 uint32_t ccn_face_number(const struct ccn_face *f);
 
 /*

@@ -31,14 +31,26 @@ struct fetched {
     uint32_t whose;
 };
 
-/* How many each caller has; callers that share a place share it. */
-static _Atomic unsigned shares[SHARES];
+/* How many each caller has; callers that share a place share it.  And all of them. */
+static _Atomic unsigned shares[SHARES], under_way;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct web_fetch *web; /* under `lock`, but for its thread, which alone takes it away */
 static pthread_t thread;
 static bool running; /* the thread is there to be joined; under `lock` */
 static _Atomic bool stopping;
+
+/* One more of this caller's.  Beside others it has no more than there are places left, so that each finds one. */
+static bool share_begin(const struct fetched *f) {
+    unsigned own = atomic_fetch_add(&shares[f->whose % SHARES], 1), all = atomic_fetch_add(&under_way, 1);
+
+    return own < FETCH_SHARE && (!own || own + all < AT_ONCE);
+}
+
+static void share_end(const struct fetched *f) {
+    atomic_fetch_sub(&shares[f->whose % SHARES], 1);
+    atomic_fetch_sub(&under_way, 1);
+}
 
 static void fetch_fail(const struct fetched *f, enum service_problem_kind kind, const char *detail) {
     struct service_problem problem = { 0 };
@@ -58,6 +70,7 @@ static void fetch_tell(const struct fetched *f, const struct web_answer *a) {
         fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than the parameter may be, or than what is fetched");
         break;
     case WEB_TOO_SLOW: fetch_fail(f, SERVICE_NOT_THERE, "it did not come in time"); break;
+    case WEB_NO_ROOM: fetch_fail(f, SERVICE_BUSY, "as much content waits as may (CcnPages): try again later"); break;
     default: fetch_fail(f, SERVICE_NOT_THERE, "it could not be fetched"); break;
     }
 }
@@ -81,7 +94,7 @@ static void fetched(void *of, struct web_answer *a) {
         if (r && a->fresh_s) ccn_results_put(f->key, r, r->at_us + a->fresh_s * 1000000);
         f->done(f->of, r);
     }
-    atomic_fetch_sub(&shares[f->whose % SHARES], 1);
+    share_end(f);
     free(f->key);
     free(f);
 }
@@ -109,6 +122,8 @@ static bool fetch_start(void) {
         .seconds = SECONDS,
         .redirects = REDIRECTS,
         .at_once = AT_ONCE,
+        .take = ccn_results_take,
+        .give = ccn_results_give,
     };
     sigset_t all, before;
     char *error = NULL;
@@ -157,12 +172,12 @@ void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_c
         done(of, kept);
     } else {
         ccn_result_release(&kept);
-        started = atomic_fetch_add(&shares[f->whose % SHARES], 1) < FETCH_SHARE;
+        started = share_begin(f);
         pthread_mutex_lock(&lock);
         started = started && fetch_start() && !web_start(web, uri, most, fetched, f);
         pthread_mutex_unlock(&lock);
         if (started) return;
-        atomic_fetch_sub(&shares[f->whose % SHARES], 1);
+        share_end(f);
         fetch_fail(f, SERVICE_BUSY, "it can't be fetched now, or as much is fetched for this caller as may be");
     }
     free(f->key);

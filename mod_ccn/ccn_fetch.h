@@ -11,7 +11,10 @@
 
 #include "ccn_call.h"
 
-/* `done` gets the file, or a problem; of one caller no more than FETCH_SHARE are under way or wait. */
+/*
+ * `done` gets the file, or a problem.  Of one caller no more than FETCH_SHARE are under way, and no more than places
+ * are left.  A caller is an address (ccn_address.h), however many connections it has.
+ */
 void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_call_done *done, void *of);
 
 /* In a child. */

@@ -19,6 +19,7 @@
 #include "ccn_call.h"
 #include "ccn_class.h"
 #include "ccn_header.h"
+#include "ccn_origin.h"
 #include "ccn_services.h"
 #include "service/service_listing.h"
 
@@ -331,6 +332,12 @@ static int send_no_call(request_rec *r, int status, const char *detail) {
     return send_text(r, status, SERVICE_PROBLEM_TYPE, text, strlen(text));
 }
 
+/* The body, however long, stays unread. */
+static int send_not_ours(request_rec *r, int status, const char *detail) {
+    if (r->method_number != M_GET) r->connection->keepalive = AP_CONN_CLOSE;
+    return send_no_call(r, status, detail);
+}
+
 static int send_result(request_rec *r, const struct ccn_result *result) {
     const struct ccn_made *m = &result->made;
     uint64_t now = (uint64_t)apr_time_now();
@@ -575,6 +582,9 @@ int ccn_http_handler(request_rec *r) {
 
     if (!is_call_of_ours(r)) return DECLINED;
     if (P.row == SHM_NO_ROW || !P.view.sh) return HTTP_SERVICE_UNAVAILABLE;
+    if (ccn_origin_is_misdirected(r))
+        return send_not_ours(r, HTTP_MISDIRECTED_REQUEST,
+                             "the Host field is no name of this virtual host (ServerName, ServerAlias)");
     r->allowed = 0;
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, a->what == ASKS_CALL && !a->call ? M_POST : -1, -1);
     if (a->what == ASKS_RESULT) return r->method_number == M_GET ? send_kept(r, a->call) : HTTP_METHOD_NOT_ALLOWED;
@@ -585,6 +595,8 @@ int ccn_http_handler(request_rec *r) {
                             a->call ? "a call by its name, with parameters behind a !, is a GET"
                                     : "a service's name without parameters behind a ! is called by a POST of them");
     }
+    if (ccn_origin_is_foreign(r))
+        return send_not_ours(r, HTTP_FORBIDDEN, "a page of another site may not call services here");
     if (ccn_make_is_ours(r->connection)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "ccn: a page that is made in a service thread can't call a service, which needs such a thread");

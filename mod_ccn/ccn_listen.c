@@ -64,6 +64,18 @@ static const char *clear_path(const char *path) {
     return unlink(path) ? "can't be taken away" : NULL;
 }
 
+/*
+ * Every user may connect.  The mode comes with the name: a chmod of the name would follow a link that another user of
+ * the directory has put in its place.  The parent has one thread, so the mask is this call's alone.
+ */
+static int bind_for_all(int fd, const struct sockaddr_un *a) {
+    mode_t before = umask(0111);
+    int rc = bind(fd, (const struct sockaddr *)a, sizeof *a);
+
+    umask(before);
+    return rc;
+}
+
 static int listen_on(apr_pool_t *pconf, server_rec *s, const char *path) {
     struct sockaddr_un a = listen_address(path);
     struct ccn_listener *l;
@@ -82,7 +94,7 @@ static int listen_on(apr_pool_t *pconf, server_rec *s, const char *path) {
     l->path = path;
     l->owner = getpid();
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (l->fd < 0 || bind(l->fd, (struct sockaddr *)&a, sizeof a) || chmod(path, 0666) || listen(l->fd, 128)) {
+    if (l->fd < 0 || bind_for_all(l->fd, &a) || listen(l->fd, 128)) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "CcnListen unix:%s", path);
         if (l->fd >= 0) close(l->fd);
         return HTTP_INTERNAL_SERVER_ERROR;

@@ -23,7 +23,7 @@
 
 APLOG_USE_MODULE(ccn);
 
-#define MAGIC    UINT64_C(0x33746c7573657266) /* "fresult3" */
+#define MAGIC    UINT64_C(0x34746c7573657266) /* "fresult4" */
 #define NAME_HEX 32u
 #define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
 #define BODY_MAX (UINT64_C(1) << 30)
@@ -67,6 +67,14 @@ void ccn_result_release(struct ccn_result **r) {
     }
     *r = NULL;
 }
+
+bool ccn_results_take(uint64_t n) {
+    if (atomic_fetch_add(&held, n) + n <= ccn_config()->pages) return true;
+    atomic_fetch_sub(&held, n);
+    return false;
+}
+
+void ccn_results_give(uint64_t n) { atomic_fetch_sub(&held, n); }
 
 uint64_t ccn_results_held(void) { return atomic_load(&held); }
 
@@ -158,13 +166,17 @@ static void results_name(const char *key, char name[NAME_HEX + 1]) {
     snprintf(name, NAME_HEX + 1, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
 }
 
+/* A code that only processes with the segment's secret can make (SipHash). */
 static uint64_t results_sum(const struct results_head *h, const uint8_t *rest, size_t n) {
+    const uint64_t secret[2] = { ccn_process.hash_key[0] ^ ccn_services_lines(), ~ccn_process.hash_key[1] };
     struct results_head plain = *h;
-    uint64_t key[2] = { MAGIC, n };
+    struct base_hash sum;
 
     plain.sum = 0;
-    key[1] ^= results_hash(key, &plain, sizeof plain);
-    return results_hash(key, rest, n);
+    base_hash_begin(&sum, secret);
+    base_hash_add(&sum, &plain, sizeof plain);
+    base_hash_add(&sum, rest, n);
+    return base_hash_end(sum);
 }
 
 static bool write_all(int fd, const void *bytes, size_t n) {

@@ -9,13 +9,19 @@
  * kept no longer, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
  * most, and another one of what was promised to somebody (ccn_http.h).
  *
- *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | kept until | status | these
+ *     magic | code | bytes of: key, media type, encoding, body | made | fresh until | kept until | status | these
  *
  * How long it is kept is how long it is fresh, but for what was promised to somebody, or is handed to those who wait in
  * another process: they get it, and are told how fresh it is, if it is at all.
  *
- * TRUST.  The directory is the children's own, and nobody else may write to it: another one is refused.  A file that is
- * not as it should be is none; one whose name is none of ours is never touched.
+ * TRUST.  The directory belongs to the children's user, and no other user may write to it: another one is refused.
+ * Other processes of that user (CGI programs) can write there too.  So each file has a code by a secret, which the
+ * parent draws and its children inherit; the code covers the whole file.  A file whose code is wrong is none; one whose
+ * name is none of ours is never touched.
+ *
+ * LIMITS.  Such a process can read and remove results, and put an older result of the same call back while that is
+ * fresh.  It can read the secret if the kernel lets it trace a child: if root did not start httpd, or if
+ * CoreDumpDirectory is set.  Code that runs inside a child (mod_php) can read it always.
  */
 #ifndef FAIRGATE_CCN_RESULTS_H
 #define FAIRGATE_CCN_RESULTS_H
@@ -35,6 +41,9 @@ struct ccn_result {
 struct ccn_result *ccn_result_new(struct ccn_made *made);
 void ccn_result_hold(struct ccn_result *r);
 void ccn_result_release(struct ccn_result **r);
+/* Bytes for what is to become a result: false, and none are taken, if this process would hold more than CcnPages. */
+bool ccn_results_take(uint64_t n);
+void ccn_results_give(uint64_t n);
 /* Bytes of all that this process holds. */
 uint64_t ccn_results_held(void);
 

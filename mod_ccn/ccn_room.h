@@ -2,10 +2,10 @@
 /*
  * ccn_room.h - who gives up a place when the queue is full: the one who holds most of it.
  *
- * A full queue that refuses whoever comes next refuses the few of a visitor like the many of a flood.  So room is made:
- * of those of the newcomer's class that wait, some are drawn, and by how many of these share its face and how many its
- * pages' pattern or directory (pages/pages_keys.h) each is weighed, the newcomer too.  The heaviest goes; of equals the
- * one that came last.  If nobody is heavier than the newcomer, that one is refused, as ever.
+ * A full queue that refuses each new Interest refuses the few of a visitor like the many of a flood.  So room is made.
+ * Some waiting Interests of the newcomer's class are drawn.  Each, and the newcomer, has as weight how many of them
+ * share its client address, and how many its pages' pattern or directory (pages/pages_keys.h).  The heaviest goes; of
+ * equals the one that came last.  If none is heavier than the newcomer, the newcomer is refused.
  *
  * Drawing costs the same however long the queue is, and needs no counts that a death could leave wrong.
  *
@@ -18,7 +18,9 @@
 #include "shm/shm.h"
 
 /* The tag of a ticket: whose it is. */
-static inline uint64_t ccn_room_tag(uint32_t face, uint64_t where) { return (uint64_t)face << 32 | (uint32_t)where; }
+static inline uint64_t ccn_room_tag(uint32_t client, uint64_t where) {
+    return (uint64_t)client << 32 | (uint32_t)where;
+}
 
 /* Under the segment's lock: one that waits and is to make room for one of that tag; RS_NO_TICKET: none is. */
 rs_ticket_t ccn_room_locked(const struct shm_view *v, uint32_t class, uint64_t tag);

@@ -390,9 +390,13 @@ static bool may_obey(struct ccn_face *f, const struct ndn_interest *i, const str
         fresh = ccn_seen_add(P.seen, signed_digest, p->made, (uint64_t)apr_time_as_msec(apr_time_now()));
         if (fresh != CCN_FRESH) {
             ccn_count(&P.area->replayed);
-            status = fresh == CCN_SEEN_FULL ? HTTP_SERVICE_UNAVAILABLE : HTTP_CONFLICT;
-            why = fresh == CCN_STALE ? "The Interest was not made within the last minute, by this clock.\n"
-                                     : "This Interest was obeyed before: sign another one.\n";
+            status = fresh == CCN_SEEN_FULL || fresh == CCN_TOO_EARLY ? HTTP_SERVICE_UNAVAILABLE : HTTP_CONFLICT;
+            why = fresh == CCN_STALE
+                      ? "By this server's clock the Interest is more than a minute old, or was made more "
+                        "than 5 seconds from now.\n"
+                  : fresh == CCN_TOO_EARLY
+                      ? "The Interest was made before this server knew which it had obeyed: sign another one.\n"
+                      : "This Interest was obeyed before: sign another one.\n";
         }
     }
     if (!status) return true;

@@ -46,7 +46,7 @@
 APLOG_USE_MODULE(ccn);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-ccn-segment-9"
+#define KEPT_SEGMENT "fairgate-ccn-segment-10"
 
 #define P         ccn_process
 #define SEATS_MAX 65536u

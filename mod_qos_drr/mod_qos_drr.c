@@ -43,6 +43,7 @@
 #include "qos_status.h"
 #include "qos_threads.h"
 #include "qos_transparent.h"
+#include "qos_warn.h"
 #include "qos_went.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -226,7 +227,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 
 /* `configtest`, which is over before there is a segment. */
 static void test_config(apr_pool_t *pconf, server_rec *s) {
-    (void)pconf;
+    if (qos_config()->used) qos_warn(pconf, s, qos_config());
 #ifdef AP_MPMQ_CAN_WAITIO
     if (httpd_query(AP_MPMQ_CAN_WAITIO, 0)) return;
 #endif
@@ -239,7 +240,6 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     int rc;
 
     (void)plog;
-    (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
     if (!conf->used) {
         httpd_segment_off(&k->segment, pconf);
@@ -267,10 +267,7 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
         qos_http2_config(s, conf);
         check_timeouts(s, conf);
     }
-    if (policy_uses(conf->policy, POLICY_CRAWLER) && !conf->bots && !conf->signers)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                     "qos: rules about crawlers match nobody: set QosBots, which knows them by addresses and names, or "
-                     "QosSigned");
+    qos_warn(ptemp, s, conf);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait",
                  conf->nclasses, policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
                  conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);

@@ -145,7 +145,8 @@ static apr_status_t pool_goes(void *data) {
         charge_gone(q, 1);
     }
     if (!q->keys.url) return APR_SUCCESS;
-    if (!q->observed) qos_console_had(q);
+    /* Beside a scheduler that is On, only what it schedules; else what the dry run looks at. */
+    if (!q->observed || !qos_config()->holds) qos_console_had(q);
     if (teaches(q)) learn(q);
     if (qos_config()->charge != QOS_CHARGE_BYTES) learn_time(q);
     return APR_SUCCESS;

@@ -4,6 +4,7 @@
 #include <apr_network_io.h>
 #include <apr_strings.h>
 #include <http_core.h>
+#include <http_log.h>
 #include <http_protocol.h>
 
 #include "pages/pages_url.h"
@@ -11,6 +12,8 @@
 #include "qos_crawler.h"
 #include "qos_paper.h"
 #include "qos_transparent.h"
+
+APLOG_USE_MODULE(qos_drr);
 
 bool qos_classify_wanted(const request_rec *r) {
     const char *handler = r->handler;
@@ -27,6 +30,16 @@ static uint32_t class_named(const struct qos_server *conf, const char *name) {
     return POLICY_NONE;
 }
 
+/* Once in each child: the name may come from the request. */
+static void tell_unknown(request_rec *r, const char *name) {
+    static _Atomic bool told;
+
+    if (atomic_exchange(&told, true)) return;
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                  "qos: qos-class names the class %.64s, and there is none of that name: the rules decide instead",
+                  ap_escape_logitem(r->pool, name));
+}
+
 static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, uint16_t *port) {
     if (!a || (a->family != APR_INET && a->family != APR_INET6)) return;
     *addr = a->ipaddr_ptr;
@@ -34,10 +47,13 @@ static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, u
     *port = a->port;
 }
 
-/* Also of a request that names the whole URL. */
+/* As the client wrote it, also behind the site of a whole URL: by now httpd has decoded parsed_uri.path. */
 const char *qos_classify_target(const request_rec *r) {
-    return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART)
-                                  : r->unparsed_uri;
+    const char *site;
+
+    if (!r->parsed_uri.hostname) return r->unparsed_uri;
+    site = strstr(r->unparsed_uri, "://");
+    return site ? site + 3 + strcspn(site + 3, "/?#") : "";
 }
 
 int qos_classify_slashes(const request_rec *r) {
@@ -241,6 +257,7 @@ void qos_classify(struct qos_request *q) {
     qos_crawler_of(r, q->crawler);
     q->class = named ? class_named(conf, named) : POLICY_NONE;
     q->rule = POLICY_NONE;
+    if (named && q->class == POLICY_NONE) tell_unknown(r, named);
     if (q->class == POLICY_NONE) q->class = match(conf, q);
     qos_keys_of(q);
     if (q->observed && !qos_paper_is_close(r)) {

@@ -13,7 +13,7 @@
 #include "policy/policy_exempt.h"
 #include "policy/policy_url.h"
 #include "qos_classify.h"
-#include "qos_request.h"
+#include "qos_paper.h"
 #include "qos_status.h"
 
 #define P qos_process
@@ -25,12 +25,41 @@ static const _Atomic uint32_t *waits_of(const void *of, uint32_t i) {
     return i < v->size.classes ? v->classes[i].waits : NULL;
 }
 
+/* By the engine's numbers of classes. */
+struct dry_run_waits {
+    uint32_t n;
+    _Atomic uint32_t (*of)[RS_WAITS];
+};
+
+static const _Atomic uint32_t *waits_of_dry_run(const void *of, uint32_t i) {
+    const struct dry_run_waits *w = of;
+    return i < w->n ? w->of[i] : NULL;
+}
+
+static const struct dry_run_waits *dry_run_waits(const struct qos_paper_look *look, uint32_t classes, apr_pool_t *p) {
+    struct dry_run_waits *w = apr_pcalloc(p, sizeof *w);
+
+    w->n = classes;
+    w->of = apr_pcalloc(p, (classes + 1) * sizeof *w->of);
+    for (uint32_t i = 0; i < look->paper.all.classes; i++) {
+        uint32_t at = qos_config()->number[i];
+
+        for (uint32_t b = 0; at < w->n && b < RS_WAITS; b++)
+            atomic_init(&w->of[at][b], look->paper.classes[i].waits[b]);
+    }
+    return w;
+}
+
 static void console_sample(struct qos_console *c, apr_pool_t *p) {
-    const struct rs_figures *f = qos_status_figures(p, CONSOLE_CLASSES);
+    const struct qos_paper_look *dry_run;
+    const struct rs_figures *f = qos_status_figures(p, CONSOLE_CLASSES, &dry_run);
     struct console_column *columns = apr_palloc(p, CONSOLE_COLUMNS * sizeof *columns);
     struct qos_found *found = &P.sizes.area->found;
-    uint32_t n = console_classes_columns(&c->waits, f, waits_of, &P.view, columns);
+    uint32_t n;
 
+    if (dry_run)
+        n = console_classes_columns(&c->waits, f, waits_of_dry_run, dry_run_waits(dry_run, f->nclasses, p), columns);
+    else n = console_classes_columns(&c->waits, f, waits_of, &P.view, columns);
     n = console_classes_own(columns, n, "size_page", true, (double)atomic_load(&found->page));
     n = console_classes_own(columns, n, "size_pattern", true, (double)atomic_load(&found->pattern));
     n = console_classes_own(columns, n, "size_directory", true, (double)atomic_load(&found->directory));
@@ -50,23 +79,50 @@ void qos_console_second(apr_pool_t *p) {
 
 /* ---- pages ------------------------------------------------------------------------------------------------------- */
 
+enum { CONSOLE_NAMES = 64, NAME_LONGEST = 20 };
+
+/*
+ * "?s=&page=" of a query: the names of its parameters, whose values may be private.  "*" stands for a name that may be
+ * a value: without "=", long, of digits, or with letters that names seldom have.
+ */
+static size_t console_names(const char *target, char names[CONSOLE_NAMES]) {
+    const char *at = strchr(target, '?');
+    size_t used = 0;
+
+    while (at && used + NAME_LONGEST + 3 < CONSOLE_NAMES) {
+        size_t n = strspn(++at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[]");
+        bool shown = n && n <= NAME_LONGEST && at[n] == '=' && strspn(at, "0123456789") < n;
+
+        names[used] = used ? '&' : '?';
+        used++;
+        memcpy(names + used, shown ? at : "*", shown ? n + 1 : 1);
+        used += shown ? n + 1 : 1;
+        at = strchr(at, '&');
+    }
+    return used;
+}
+
 void qos_console_had(const struct qos_request *q) {
     const request_rec *r = q->r;
     const char *target = qos_classify_target(r), *host = r->hostname ? r->hostname : "";
-    char url[CONSOLE_URL];
+    char url[CONSOLE_URL], names[CONSOLE_NAMES];
     struct base_hash hash;
     /* Behind a semicolon sites keep what others keep in a cookie (";jsessionid="). */
-    size_t n = strlen(host), path = strcspn(target, "?;");
+    size_t n = strlen(host), path = strcspn(target, "?;"), query = console_names(target, names);
 
     if (!q->slot_us && !q->sent) return;
     base_hash_begin(&hash, P.sizes.hash_key);
     base_hash_add(&hash, host, n);
     base_hash_add(&hash, target, path);
+    base_hash_add(&hash, names, query);
     if (n > sizeof url / 2) n = sizeof url / 2;
     memcpy(url, host, n);
     if (path > sizeof url - n) path = sizeof url - n;
     memcpy(url + n, target, path);
-    console_top_add(&P.sizes.area->console.top, shm_now(), base_hash_end(hash), url, n + path, q->class, q->slot_us,
+    n += path;
+    if (query > sizeof url - n) query = sizeof url - n;
+    memcpy(url + n, names, query);
+    console_top_add(&P.sizes.area->console.top, shm_now(), base_hash_end(hash), url, n + query, q->class, q->slot_us,
                     q->sent);
 }
 
@@ -104,6 +160,11 @@ static int console_explain(request_rec *r) {
     if (rv != OK) return rv;
     if (url.p) {
         parts = policy_url_parse(url);
+        /* A path alone is one of this site. */
+        if (!parts.scheme.p && parts.target.p && parts.target.p[0] == '/') {
+            parts.scheme = (struct policy_text){ ap_http_scheme(r), strlen(ap_http_scheme(r)) };
+            if (r->hostname) parts.host = (struct policy_text){ r->hostname, strlen(r->hostname) };
+        }
         size_t room = policy_url_room(&parts);
         pr.url = policy_url_text(&parts, apr_palloc(r->pool, room), room);
         pr.dst_dn = parts.host;
@@ -144,7 +205,8 @@ static const char *console_class(const void *figures, uint32_t class) {
 
 static void console_look(request_rec *r, struct console_told *t) {
     static const char *const charges[] = { "bytes", "time", "both" };
-    const struct rs_figures *f = qos_status_figures(r->pool, CONSOLE_CLASSES_TOLD);
+    const struct qos_paper_look *dry_run;
+    const struct rs_figures *f = qos_status_figures(r->pool, CONSOLE_CLASSES_TOLD, &dry_run);
 
     t->house = "mod_qos_drr";
     t->charge = charges[qos_config()->charge];

@@ -109,6 +109,7 @@ static struct look *status_take(apr_pool_t *p, uint32_t most) {
         c->slot_s = (double)atomic_load(&v->classes[i].slot_us) / 1e6;
         /* What the engine counts is cost. */
         c->s.counts.bytes = atomic_load(&v->classes[i].bytes);
+        c->s.mean = atomic_load(&v->classes[i].mean);
         l->slot_s += c->slot_s;
         c->refused[RS_WHY_CLASS_FULL] = c->s.counts.refused_class;
         c->refused[RS_WHY_SHARE_FULL] = c->s.counts.refused_share;
@@ -234,11 +235,59 @@ static struct look *status_take(apr_pool_t *p, uint32_t most) {
     return l;
 }
 
-const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most) { return &status_take(p, most)->figures; }
+/* A class of the dry run in place of the engine's, which has scheduled nothing. */
+static void dry_run_class(struct rs_figures_class *c, const struct rs_paper_class *from) {
+    const struct rs_counts *n = &from->on_paper.counts;
+
+    c->s.queued = from->on_paper.queued;
+    c->s.outstanding = from->on_paper.outstanding;
+    c->s.wait_max = from->on_paper.wait_max;
+    c->s.counts = *n;
+    c->s.counts.bytes = from->paper_bytes;
+    c->slot_s = (double)from->paper_us / 1e6;
+    c->refused[RS_WHY_CLASS_FULL] = n->refused_class;
+    c->refused[RS_WHY_SHARE_FULL] = n->refused_share;
+    c->refused[RS_WHY_QUEUE_FULL] = n->refused_total;
+    c->refused[RS_WHY_STANDING] = n->refused_standing;
+}
+
+static void status_dry_run(struct look *l) {
+    const struct rs_paper_look *paper = &l->observed->paper;
+    struct rs_figures *f = &l->figures;
+
+    f->all.window = paper->all.window;
+    f->all.queued = paper->all.queued;
+    f->all.outstanding = paper->all.outstanding;
+    f->all.parked = 0;
+    f->all.counts.released = 0;
+    for (uint32_t i = 0; i < paper->all.classes; i++) {
+        uint32_t at = qos_config()->number[i];
+
+        f->all.counts.released += paper->classes[i].on_paper.counts.released;
+        if (at < f->nclasses) dry_run_class(l->classes + at, paper->classes + i);
+    }
+}
+
+const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most, const struct qos_paper_look **dry_run) {
+    struct look *l = status_take(p, most);
+
+    *dry_run = qos_config()->holds ? NULL : l->observed;
+    if (*dry_run) status_dry_run(l);
+    return &l->figures;
+}
 
 static double share(const struct look *l, const struct rs_figures_class *c) { return rs_figures_share(c, l->bytes); }
 static double slot_share(const struct look *l, const struct rs_figures_class *c) {
     return l->slot_s > 0 ? c->slot_s / l->slot_s : 0;
+}
+/* Of what classes are charged (QosCharge). */
+static double charged_share(const struct look *l, const struct rs_figures_class *c) {
+    double bytes = share(l, c), time = slot_share(l, c);
+
+    return qos_config()->charge == QOS_CHARGE_BYTES  ? bytes
+           : qos_config()->charge == QOS_CHARGE_TIME ? time
+           : bytes > time                            ? bytes
+                                                     : time;
 }
 static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
@@ -285,6 +334,7 @@ static void page_outlets(request_rec *r, const struct look *l) {
 }
 
 static void page(request_rec *r, const struct look *l) {
+    static const char *const charged[] = { "bytes", "time", "the larger of both" };
     const struct rs_stats *all = &l->figures.all;
     const uint64_t *why = l->figures.refused;
     struct qos_visitor_counts *seen = &P.sizes.area->visitors;
@@ -311,23 +361,24 @@ static void page(request_rec *r, const struct look *l) {
                    " claims that nothing confirms. %u networks are known, from %.1f h ago%s.</p>\n",
                    u(l->by_list), u(l->by_name), u(l->claims), l->networks, l->bots_age / 3600,
                    atomic_load(&P.crawlers.refused) ? " (the last table was refused: see the error log)" : "");
-    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>of slots' "
-             "time</th><th>at the server</th><th>waiting</th><th>answers</th>"
-             "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n",
-             r);
+    ap_rprintf(r,
+               "<table><thead><tr><th>class</th><th>weight</th><th>share of %s</th><th>of bytes</th><th>of slots' "
+               "time</th><th>at the server</th><th>waiting</th><th>responses</th>"
+               "<th>refused</th><th>mean response</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n",
+               charged[qos_config()->charge]);
     for (uint32_t i = 0; i < l->figures.nclasses; i++) {
         const struct rs_class_stats *c = &l->classes[i].s;
         const struct rs_counts *n = &c->counts;
-        double part = share(l, &l->classes[i]);
+        double part = charged_share(l, &l->classes[i]);
 
         ap_rprintf(r,
                    "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f "
-                   "%%</td><td>%.1f %%</td><td>%u</td><td>%u</td>"
+                   "%%</td><td>%.1f %%</td><td>%.1f %%</td><td>%u</td><td>%u</td>"
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100,
-                   slot_share(l, &l->classes[i]) * 100, c->outstanding, c->queued, u(n->done + n->aborted),
-                   u(rs_figures_refused(l->classes[i].refused) + n->refused_standing), (double)c->mean / 1000.0,
-                   rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
+                   share(l, &l->classes[i]) * 100, slot_share(l, &l->classes[i]) * 100, c->outstanding, c->queued,
+                   u(n->done + n->aborted), u(rs_figures_refused(l->classes[i].refused) + n->refused_standing),
+                   (double)c->mean / 1000.0, rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     if (l->figures.noutlets) page_outlets(r, l);
     ap_rputs("</tbody></table>\n", r);

@@ -17,12 +17,16 @@
 #include "base/base_report.h"
 
 struct rs_figures;
+struct qos_paper_look;
 
 int qos_status_handler(request_rec *r);
 int qos_status_lines(request_rec *r, int flags);    /* mod_status's hook */
 
-/* What the status shows, of at most so many classes; in the pool. */
-const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most);
+/*
+ * What the console shows, of at most so many classes; in the pool.  Where QosEngine only observes, it is of *dry_run,
+ * which is NULL elsewhere.
+ */
+const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most, const struct qos_paper_look **dry_run);
 struct base_sink         qos_status_client(request_rec *r);
 
 #endif

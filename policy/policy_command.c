@@ -12,6 +12,7 @@
 #include "policy_command.h"
 #include "policy_exempt.h"
 #include "policy_impl.h"
+#include "policy_warn.h"
 
 static int print_classes(FILE *out, const policy_t *p) {
     uint64_t whole = 0;
@@ -46,6 +47,8 @@ static int print_classes(FILE *out, const policy_t *p) {
     return 0;
 }
 
+static void print_warning(void *out, const char *sentence) { fprintf(out, "  warning: %s\n", sentence); }
+
 static int policy_command_look(const char *file, FILE *found, char **error) {
     policy_t *p = policy_load(file, error);
     int status = p ? 0 : -1;
@@ -54,6 +57,7 @@ static int policy_command_look(const char *file, FILE *found, char **error) {
         fprintf(found, "%u class%s, %u rule%s, %zu KB of tables\n", p->class_count, p->class_count == 1 ? "" : "es",
                 p->rule_count, p->rule_count == 1 ? "" : "s", (policy_table_bytes(p) + 1023) / 1024);
         status = print_classes(found, p);
+        policy_warn(p, &(struct policy_warn){ .tell = print_warning, .to = found });
     }
     policy_free(&p);
     return status;

@@ -73,15 +73,15 @@ static int read_address(const char *option, const char *value, unsigned char *ra
 static int read_header(const char *value, struct policy_request *r) {
     const char *colon = strchr(value, ':');
     size_t n = colon ? (size_t)(colon - value) : 0;
-    const char *content;
+    struct policy_text content;
 
     if (n == 0) return base_misused("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
-    content = colon + 1 + strspn(colon + 1, " \t");
-    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = text_of(content);
-    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = text_of(content);
-    else if (n == 4 && strncasecmp(value, "Host", n) == 0)
-        r->dst_dn =
-            (struct policy_text){ content, *content == '[' ? strcspn(content, "]") + 1 : strcspn(content, ":") };
+    /* A server takes no blanks around it. */
+    content = text_of(colon + 1 + strspn(colon + 1, " \t"));
+    while (content.n > 0 && (content.p[content.n - 1] == ' ' || content.p[content.n - 1] == '\t')) content.n--;
+    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = content;
+    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = content;
+    else if (n == 4 && strncasecmp(value, "Host", n) == 0) r->dst_dn = policy_url_parse(content).host;
     return 0;
 }
 
@@ -129,6 +129,16 @@ static int explain_crawler(struct question *q) {
     return BASE_WRONG;
 }
 
+/* A server knows the whole URL of each request but CONNECT, which has no path. */
+static int explain_site(const struct question *q, struct policy_url *u) {
+    if (u->scheme.p || !u->target.p) return 0;
+    if (u->target.p[0] != '/')
+        return base_misused("--url %s: begins with neither a scheme nor a path; write http://%s", q->o.url, q->o.url);
+    u->scheme = q->r.prot_type.p && !strncasecmp(q->r.prot_type.p, "https", 5) ? text_of("https") : text_of("http");
+    u->host = q->r.dst_dn.p ? q->r.dst_dn : text_of("localhost");
+    return 0;
+}
+
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
 static int explain_complete(struct question *q) {
     struct policy_request *r = &q->r;
@@ -137,6 +147,7 @@ static int explain_complete(struct question *q) {
 
     if (!r->url.p) return 0;
     u = policy_url_parse(r->url);
+    if (explain_site(q, &u) != 0) return BASE_MISUSED;
     room = policy_url_room(&u);
     q->url = malloc(room);
     if (!q->url) return base_failed(NULL);

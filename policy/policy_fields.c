@@ -62,8 +62,7 @@ const char *policy_no_match_reason(enum policy_field field) {
     }
 }
 
-/* Edit distance of two short names. */
-static unsigned distance(const char *a, const char *b) {
+unsigned policy_slips(const char *a, const char *b) {
     enum { LONGEST = 24 };
     unsigned row[LONGEST + 1];
     size_t na = strlen(a), nb = strlen(b);
@@ -91,7 +90,7 @@ const char *policy_nearest_field(const char *name) {
     unsigned least = 3;
 
     for (int i = 0; i < POLICY_FIELDS; i++) {
-        unsigned d = distance(name, policy_field_rows[i].name);
+        unsigned d = policy_slips(name, policy_field_rows[i].name);
 
         /* A beginning counts as a slip: src_ip for src_ip_addr. */
         if (strlen(name) >= 5 && strncmp(name, policy_field_rows[i].name, strlen(name)) == 0) d = 1;

@@ -49,6 +49,8 @@ bool policy_takes_match(enum policy_field field);
 /* Why not, as the end of a sentence. */
 const char               *policy_no_match_reason(enum policy_field field);
 const char               *policy_match_name(enum policy_match match);
+/* Edit distance of two short names; a large number if one is long. */
+unsigned                  policy_slips(const char *a, const char *b);
 /* The field or element name that is a small slip away from `name`, or NULL. */
 const char               *policy_nearest_field(const char *name);
 /* What the request tells of a text field. */

@@ -248,7 +248,7 @@ static const char *log_number(const struct policy_log_piece *p, struct policy_te
         if (n > TOOK_MAX / of) return "took longer than anything does";
         /* A coarser one is rounded down: of several the largest is the finest. */
         if (n * of > out->took_us) out->took_us = n * of;
-        out->has_took = true;
+        out->has_took |= of < 1000000;
         break;
     case POLICY_LOG_MSEC_FRAC:
     case POLICY_LOG_USEC_FRAC:

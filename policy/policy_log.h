@@ -16,6 +16,7 @@
 #include "policy.h"
 
 #define POLICY_LOG_COMBINED "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-agent}i\""
+#define POLICY_LOG_TIMED    POLICY_LOG_COMBINED " %D"   /* what replay needs */
 #define POLICY_LOG_COMMON   "%h %l %u %t \"%r\" %>s %b"
 
 enum { POLICY_LOG_PIECES = 64, POLICY_LOG_FORMAT_MAX = 1024 };
@@ -51,7 +52,8 @@ struct policy_log_format {
 int policy_log_format(struct policy_log_format *f, const char *text, char **error);
 
 struct policy_log_line {
-    bool               has_address, has_time, time_is_end, has_took;
+    bool               has_address, has_time, time_is_end;
+    bool               has_took;        /* to a millisecond or better: %T alone is too coarse */
     unsigned           fine;            /* microseconds that its time is right to: 1, 1000 or 1000000 */
     unsigned           part_fine;       /* of a time whose seconds stand elsewhere, */
     int64_t            part_us;         /* which is put in */

@@ -54,9 +54,9 @@ static const struct base_setting replay_rows[] = {
              "QosWait, of classes without one of their own"),
     BASE_ROW(struct replay_options, CHOICE, charge, "charge", "time", "bytes time both", "QosCharge"),
     BASE_ROW(struct replay_options, TEXT, format, "format", "combined", "FORMAT",
-             "combined, common, or a LogFormat: with %D it is known how long answers took"),
+             "combined, common, or a LogFormat: waits need %D"),
     BASE_ROW(struct replay_options, NUMBER, rate, "rate", "10M", 1000, UINT64_C(1) << 40, "bytes",
-             "a second that one answer gets where the log has no %D; what the server sends, for --charge both"),
+             "a second that a response gets where a line has no %D; what the server sends, for --charge both"),
     BASE_ROW(struct replay_options, TEXT, site, "site", NULL, "URL",
              "scheme and host of URLs where the log has none, as https://www.example.org"),
     BASE_ROW(struct replay_options, TEXT, bots, "bots", NULL, "TABLE",
@@ -340,7 +340,8 @@ static const char *replay_line(struct replay *r, char *line, size_t n) {
     r->lines++;
     *(l.has_took ? &r->timed : &r->untimed) += 1;
     e.bytes = l.bytes;
-    e.took_us = l.has_took ? l.took_us : 1000 + (uint64_t)((unsigned __int128)l.bytes * SECOND / r->o.rate);
+    e.took_us =
+        l.has_took || l.took_us ? l.took_us : 1000 + (uint64_t)((unsigned __int128)l.bytes * SECOND / r->o.rate);
     if (!e.took_us) e.took_us = 1;
     e.class = replay_classify(r, &l);
     e.key = replay_key(r, &l, e.class);
@@ -436,6 +437,29 @@ static const char *replay_rule_class(const struct replay *r, uint32_t rule) {
     return class < r->look.all.classes ? r->look.classes[class].on_paper.settings.name : POLICY_OTHER;
 }
 
+/* Waits are simulated from the times that responses took: all but one in a hundred are known. */
+static bool replay_is_timed(const struct replay *r) { return r->untimed <= r->lines / 100; }
+
+/* What needs no times. */
+static void replay_untimed_json(struct base_json *j, const struct replay *r) {
+    base_json_text(j, "needs", "LogFormat " POLICY_LOG_TIMED);
+    base_json_array(j, "classes");
+    for (uint32_t i = 0; i < r->look.all.classes; i++) {
+        const struct rs_paper_class *c = r->look.classes + i;
+        struct rs_paper_share s = rs_paper_share_of(&r->look, c);
+
+        base_json_object(j, NULL);
+        base_json_text(j, "name", c->on_paper.settings.name);
+        base_json_whole(j, "weight", c->on_paper.settings.weight);
+        base_json_whole(j, "requests", c->came);
+        base_json_whole(j, "bytes", c->real_bytes);
+        base_json_number(j, "share_due", s.due);
+        base_json_number(j, "share_was", s.was_bytes);
+        base_json_end_object(j);
+    }
+    base_json_end_array(j);
+}
+
 static void replay_json(const struct replay *r) {
     struct base_json j = base_json_into(base_to_file(stdout));
     char text[256];
@@ -448,7 +472,8 @@ static void replay_json(const struct replay *r) {
     base_json_whole(&j, "late", r->late);
     base_json_whole(&j, "timed", r->timed);
     base_json_number(&j, "seconds", replay_seconds(r));
-    rs_figures_paper_json(&j, &r->look);
+    if (replay_is_timed(r)) rs_figures_paper_json(&j, &r->look);
+    else replay_untimed_json(&j, r);
     base_json_array(&j, "rules");
     for (uint32_t i = 0; i <= policy_rule_count(r->policy) && r->rules[i].requests; i++) {
         replay_rule_text(r, r->rules[i].rule, text, sizeof text);
@@ -464,32 +489,53 @@ static void replay_json(const struct replay *r) {
     base_json_done(&j);
 }
 
-static void replay_text(const struct replay *r) {
-    char text[256];
+/* As a line of httpd's configuration has it. */
+static void replay_needs(void) {
+    puts("\nWaits, refusals and new shares are not shown: they need the time that each response took. Log it (%D):");
+    fputs("    LogFormat \"", stdout);
+    for (const char *p = POLICY_LOG_TIMED; *p; p++) printf(*p == '"' ? "\\%c" : "%c", *p);
+    printf("\" fairgate\n    CustomLog logs/fairgate.log fairgate\nThen replay that log with\n    --format '%s'\n",
+           POLICY_LOG_TIMED);
+}
 
-    printf("%s: %" PRIu64 " requests in %.0f s, at most %u at one time, window %u", r->log_name, r->lines,
-           replay_seconds(r), r->look.all.at_server_max, r->look.all.window);
-    if (r->bad) printf("; %" PRIu64 " lines are not of the format", r->bad);
-    if (r->untimed) printf("; %" PRIu64 " do not say how long they took", r->untimed);
-    if (r->late) printf("; %" PRIu64 " came too late for their place", r->late);
-    if (r->look.all.no_row) printf("; %" PRIu64 " were left out, for want of room", r->look.all.no_row);
-    printf("\n\n%-24s %10s %14s %6s %6s %6s %10s %10s %10s %9s %9s\n", "class", "requests", "bytes", "due %", "was %",
-           "would %", "wait ms", "95 % ms", "most ms", "refused", "too long");
+static void replay_classes(const struct replay *r) {
+    bool timed = replay_is_timed(r);
+
+    printf("\n\n%-24s %10s %14s %6s %6s", "class", "requests", "bytes", "due %", "was %");
+    if (timed) printf(" %6s %10s %10s %10s %9s %9s", "would %", "wait ms", "95 % ms", "most ms", "refused", "too long");
+    putchar('\n');
     for (uint32_t i = 0; i < r->look.all.classes; i++) {
         const struct rs_paper_class *c = r->look.classes + i;
         struct rs_paper_share s = rs_paper_share_of(&r->look, c);
 
-        printf("%-24s %10" PRIu64 " %14" PRIu64 " %6.1f %6.1f %7.1f %10.1f %10.1f %10.1f %9" PRIu64 " %9" PRIu64 "\n",
-               c->on_paper.settings.name, c->came, c->real_bytes, 100 * s.due, 100 * s.was_bytes, 100 * s.would_bytes,
-               rs_paper_mean_ms(c), (double)rs_paper_quantile(c, 950) / 1000, (double)c->on_paper.wait_max / 1000,
-               rs_paper_refused(c), c->too_long);
+        printf("%-24s %10" PRIu64 " %14" PRIu64 " %6.1f %6.1f", c->on_paper.settings.name, c->came, c->real_bytes,
+               100 * s.due, 100 * s.was_bytes);
+        if (timed)
+            printf(" %7.1f %10.1f %10.1f %10.1f %9" PRIu64 " %9" PRIu64, 100 * s.would_bytes, rs_paper_mean_ms(c),
+                   (double)rs_paper_quantile(c, 950) / 1000, (double)c->on_paper.wait_max / 1000, rs_paper_refused(c),
+                   c->too_long);
+        putchar('\n');
     }
+}
+
+static void replay_text(const struct replay *r) {
+    char text[256];
+
+    printf("%s: %" PRIu64 " requests in %.0f s", r->log_name, r->lines, replay_seconds(r));
+    if (replay_is_timed(r))
+        printf(", at most %u at one time, window %u", r->look.all.at_server_max, r->look.all.window);
+    if (r->bad) printf("; %" PRIu64 " lines are not of the format", r->bad);
+    if (r->untimed) printf("; %" PRIu64 " do not say how long they took", r->untimed);
+    if (r->late) printf("; %" PRIu64 " came too late for their place", r->late);
+    if (r->look.all.no_row) printf("; %" PRIu64 " were left out, for want of room", r->look.all.no_row);
+    replay_classes(r);
     printf("\n%10s %14s  %s\n", "requests", "bytes", "by rule");
     for (uint32_t i = 0; i <= policy_rule_count(r->policy) && i < TOP && r->rules[i].requests; i++) {
         replay_rule_text(r, r->rules[i].rule, text, sizeof text);
         printf("%10" PRIu64 " %14" PRIu64 "  %s: %s\n", r->rules[i].requests, r->rules[i].bytes,
                replay_rule_class(r, r->rules[i].rule), text);
     }
+    if (!replay_is_timed(r)) replay_needs();
 }
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */

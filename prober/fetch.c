@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include "base/base_error.h"
+#include "web/web_header.h"
 
 struct transfer {
     struct fetch *fetch;
@@ -19,6 +20,7 @@ struct transfer {
     void *context;
     uint16_t origin;
     int busy, refused, cut;
+    struct web_header header;
     struct fetch_answer answer;
 };
 
@@ -35,19 +37,6 @@ struct fetch {
 };
 
 /* ---- header ------------------------------------------------------------------------------------------------------ */
-
-/* The value of a header line if it is called so, without the spaces around it. */
-static const char *fetch_value_of(const char *line, size_t n, const char *name, size_t *length) {
-    size_t k = strlen(name);
-
-    if (n <= k || line[k] != ':' || strncasecmp(line, name, k)) return NULL;
-    line += k + 1;
-    n -= k + 1;
-    while (n && strchr(" \t", *line)) line++, n--;
-    while (n && strchr(" \t\r\n", line[n - 1])) n--;
-    *length = n;
-    return line;
-}
 
 static int fetch_begins(const char *value, size_t n, const char *word) {
     size_t k = strlen(word);
@@ -110,24 +99,25 @@ static void take_coding(struct fetch_answer *a, const char *value, size_t n) {
     else if (fetch_begins(value, n, "gzip") || fetch_begins(value, n, "x-gzip")) a->coding = PAGES_GZIP;
 }
 
-static void fetch_take_line(struct fetch_answer *a, const char *line, size_t n) {
+static void fetch_take_line(void *of, const char *line, size_t n) {
+    struct fetch_answer *a = of;
     const char *v;
     size_t k;
 
-    if ((v = fetch_value_of(line, n, "content-length", &k))) a->length = decimal(v, k);
-    else if ((v = fetch_value_of(line, n, "content-type", &k))) take_type(a, v, k);
-    else if ((v = fetch_value_of(line, n, "content-encoding", &k))) take_coding(a, v, k);
-    else if ((v = fetch_value_of(line, n, "set-cookie", &k))) a->cookie = 1;
-    else if ((v = fetch_value_of(line, n, "x-robots-tag", &k)))
+    if ((v = web_header_value(line, n, "content-length", &k))) a->length = decimal(v, k);
+    else if ((v = web_header_value(line, n, "content-type", &k))) take_type(a, v, k);
+    else if ((v = web_header_value(line, n, "content-encoding", &k))) take_coding(a, v, k);
+    else if ((v = web_header_value(line, n, "set-cookie", &k))) a->cookie = 1;
+    else if ((v = web_header_value(line, n, "x-robots-tag", &k)))
         a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
-    else if ((v = fetch_value_of(line, n, "last-modified", &k))) a->modified = date_of(v, k);
-    else if ((v = fetch_value_of(line, n, "retry-after", &k))) take_retry(a, v, k);
-    else if ((v = fetch_value_of(line, n, "etag", &k)) && k && k <= PAGES_ETAG_MAX) {
+    else if ((v = web_header_value(line, n, "last-modified", &k))) a->modified = date_of(v, k);
+    else if ((v = web_header_value(line, n, "retry-after", &k))) take_retry(a, v, k);
+    else if ((v = web_header_value(line, n, "etag", &k)) && k && k <= PAGES_ETAG_MAX) {
         memcpy(a->etag, v, k);
         a->etag[k] = 0;
         for (size_t i = 0; i < k; i++)
             if ((unsigned char)v[i] <= ' ' || v[i] == 127) a->etag[0] = 0;
-    } else if ((v = fetch_value_of(line, n, "location", &k)) && k <= PAGES_TARGET_MAX) {
+    } else if ((v = web_header_value(line, n, "location", &k)) && k <= PAGES_TARGET_MAX) {
         memcpy(a->location, v, k);
         a->location[k] = 0;
     }
@@ -147,15 +137,16 @@ static size_t fetch_on_header(char *line, size_t size, size_t n, void *context) 
     (void)size;
     if (n > 5 && !memcmp(line, "HTTP/", 5)) {
         begin_answer(a);
+        t->header.n = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         a->status = (unsigned)status;
-    } else if (n > 2) {
-        fetch_take_line(a, line, n);
-    } else if (a->status >= 200 && t->fetch->calls.header(t->context, a)) {
-        t->cut = 1;
-        return 0;
+        return n;
     }
-    return n;
+    if (n > 2) return web_header_add(&t->header, line, n, fetch_take_line, a) ? n : 0;
+    web_header_end(&t->header, fetch_take_line, a);
+    if (a->status < 200 || !t->fetch->calls.header(t->context, a)) return n;
+    t->cut = 1;
+    return 0;
 }
 
 static size_t fetch_on_body(char *data, size_t size, size_t n, void *context) {
@@ -370,6 +361,7 @@ void fetch_free(struct fetch **fetch) {
         if (f->transfer[i].busy) curl_multi_remove_handle(f->multi, f->transfer[i].easy);
         curl_slist_free_all(f->transfer[i].validators);
         curl_easy_cleanup(f->transfer[i].easy);
+        free(f->transfer[i].header.line);
     }
     if (f->multi) curl_multi_cleanup(f->multi);
     curl_slist_free_all(f->backend);

@@ -27,6 +27,7 @@
 
 #include "base/base_error.h"
 #include "web_fresh.h"
+#include "web_header.h"
 
 #define HEADERS_MAX    65536
 #define LOCATION_MAX   WEB_URI_MAX
@@ -36,7 +37,7 @@
 _Static_assert(WEB_ERROR_MAX >= CURL_ERROR_SIZE, "libcurl writes its sentence there");
 
 /* Why we broke it off, which libcurl calls an error of writing. */
-enum web_broken { NOT_BROKEN, BY_REDIRECT, BY_SIZE, BY_HEADERS, BY_PACKING, BY_MEMORY };
+enum web_broken { NOT_BROKEN, BY_REDIRECT, BY_SIZE, BY_HEADERS, BY_PACKING, BY_MEMORY, BY_ROOM };
 
 struct web_transfer {
     struct web_fetch *fetch;
@@ -57,6 +58,7 @@ struct web_transfer {
     enum web_broken broken;
     bool ftp, header_ended, refused;
     size_t header_bytes, room;
+    struct web_header header;
     struct web_fresh fresh;
     char *location;
     struct web_answer answer;
@@ -66,6 +68,8 @@ struct web_fetch {
     struct web_allowed *allowed;
     uint64_t bytes;
     unsigned seconds, redirects, at_once;
+    bool (*take)(uint64_t bytes);
+    void (*give)(uint64_t bytes);
     CURLM *multi;
     struct web_transfer **running;
     unsigned nrunning;
@@ -85,19 +89,6 @@ static int64_t web_now_ms(void) {
 
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
 
-/* The value of a header line if it is called so, without the spaces around it. */
-static const char *web_field(const char *line, size_t n, const char *name, size_t *length) {
-    size_t k = strlen(name);
-
-    if (n <= k || line[k] != ':' || strncasecmp(line, name, k)) return NULL;
-    line += k + 1;
-    n -= k + 1;
-    while (n && (*line == ' ' || *line == '\t')) line++, n--;
-    while (n && (unsigned char)line[n - 1] <= ' ') n--;
-    *length = n;
-    return line;
-}
-
 /* A copy of what is printable ASCII and no longer than that, or NULL. */
 static char *web_word(const char *value, size_t n, size_t most) {
     if (!n || n > most) return NULL;
@@ -106,7 +97,13 @@ static char *web_word(const char *value, size_t n, size_t most) {
     return strndup(value, n);
 }
 
+static void web_give_room(struct web_transfer *t) {
+    if (t->room && t->fetch->give) t->fetch->give(t->room);
+    t->room = 0;
+}
+
 static void web_forget_answer(struct web_transfer *t) {
+    web_give_room(t);
     free(t->answer.validator);
     free(t->answer.media_type);
     free(t->answer.body);
@@ -114,31 +111,32 @@ static void web_forget_answer(struct web_transfer *t) {
     memset(&t->answer, 0, sizeof t->answer);
     memset(&t->fresh, 0, sizeof t->fresh);
     t->location = NULL;
-    t->room = 0;
+    t->header.n = 0;
     t->header_ended = false;
     t->broken = NOT_BROKEN;
 }
 
-static void web_take_line(struct web_transfer *t, const char *line, size_t n) {
+static void web_take_line(void *of, const char *line, size_t n) {
+    struct web_transfer *t = of;
     const char *v;
     size_t k;
 
-    if ((v = web_field(line, n, "content-type", &k))) {
+    if ((v = web_header_value(line, n, "content-type", &k))) {
         free(t->answer.media_type);
         t->answer.media_type = web_word(v, k, MEDIA_TYPE_MAX);
-    } else if ((v = web_field(line, n, "etag", &k)) ||
-               (!t->answer.validator && (v = web_field(line, n, "last-modified", &k)))) {
+    } else if ((v = web_header_value(line, n, "etag", &k)) ||
+               (!t->answer.validator && (v = web_header_value(line, n, "last-modified", &k)))) {
         free(t->answer.validator);
         t->answer.validator = web_word(v, k, VALIDATOR_MAX);
-    } else if ((v = web_field(line, n, "location", &k))) {
+    } else if ((v = web_header_value(line, n, "location", &k))) {
         /* Its letters are judged with the URL; one that is too long leads nowhere. */
         free(t->location);
         t->location = strndup(v, k <= LOCATION_MAX ? k : LOCATION_MAX + 1);
-    } else if ((v = web_field(line, n, "content-encoding", &k))) {
+    } else if ((v = web_header_value(line, n, "content-encoding", &k))) {
         if (k && (k != 8 || strncasecmp(v, "identity", 8))) t->broken = BY_PACKING;
-    } else if ((v = web_field(line, n, "cache-control", &k))) web_fresh_control(&t->fresh, v, k);
-    else if ((v = web_field(line, n, "age", &k))) web_fresh_age(&t->fresh, v, k);
-    else if ((v = web_field(line, n, "vary", &k))) web_fresh_vary(&t->fresh, v, k);
+    } else if ((v = web_header_value(line, n, "cache-control", &k))) web_fresh_control(&t->fresh, v, k);
+    else if ((v = web_header_value(line, n, "age", &k))) web_fresh_age(&t->fresh, v, k);
+    else if ((v = web_header_value(line, n, "vary", &k))) web_fresh_vary(&t->fresh, v, k);
 }
 
 static bool web_is_redirect(unsigned status) {
@@ -174,9 +172,11 @@ static size_t web_on_header(char *line, size_t size, size_t n, void *context) {
         return n;
     }
     if (n > 2) {
-        web_take_line(t, line, n);
-        return n;
+        if (web_header_add(&t->header, line, n, web_take_line, t)) return n;
+        t->broken = BY_MEMORY;
+        return 0;
     }
+    web_header_end(&t->header, web_take_line, t);
     if (t->answer.status < 200) return n; /* another header follows */
     t->header_ended = true;
     if (web_is_redirect(t->answer.status) && t->location && *t->location) t->broken = BY_REDIRECT;
@@ -197,8 +197,13 @@ static size_t web_on_body(char *data, size_t size, size_t n, void *context) {
         uint8_t *more;
 
         if (room > t->bytes + 1) room = t->bytes + 1;
+        if (t->fetch->take && !t->fetch->take(room - t->room)) {
+            t->broken = BY_ROOM;
+            return n + 1;
+        }
         more = realloc(a->body, room);
         if (!more) {
+            if (t->fetch->give) t->fetch->give(room - t->room);
             t->broken = BY_MEMORY;
             return n + 1;
         }
@@ -243,6 +248,7 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     struct web_answer *a = &t->answer;
 
     a->end = end;
+    web_give_room(t);
     if (end == WEB_WHOLE && !a->body) a->body = calloc(1, 1);
     if (end == WEB_WHOLE && !a->body) {
         a->end = WEB_FAILED;
@@ -250,6 +256,8 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     }
     if (a->end == WEB_WHOLE) {
         uint64_t fresh_s = web_fresh_seconds(&t->fresh);
+        uint8_t *exact = realloc(a->body, a->n + 1);
+        if (exact) a->body = exact;
         a->body[a->n] = 0;
         a->fresh_s = fresh_s < t->fresh_s ? fresh_s : t->fresh_s;
         a->error[0] = 0;
@@ -264,6 +272,7 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     web_forget_answer(t);
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->field);
+    free(t->header.line);
     free(t->validator);
     free(t->url);
     free(t);
@@ -393,7 +402,10 @@ static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code
             snprintf(t->answer.error, sizeof t->answer.error, "more than %d bytes of headers", HEADERS_MAX);
         } else if (t->broken == BY_PACKING) web_say(t, "the answer is packed, which was not asked for");
         else if (t->broken == BY_MEMORY) web_say(t, "no memory");
-        else if (code == CURLE_OK) end = WEB_WHOLE;
+        else if (t->broken == BY_ROOM) {
+            end = WEB_NO_ROOM;
+            web_say(t, "there is no room for its body now");
+        } else if (code == CURLE_OK) end = WEB_WHOLE;
         else if (code == CURLE_OPERATION_TIMEDOUT) end = WEB_TOO_SLOW;
         else if (t->refused && code == CURLE_COULDNT_CONNECT) {
             end = WEB_NOT_ALLOWED;
@@ -519,6 +531,8 @@ struct web_fetch *web_new(const struct web_rules *r, char **error) {
     f->seconds = r->seconds;
     f->redirects = r->redirects;
     f->at_once = r->at_once;
+    f->take = r->take;
+    f->give = r->give;
     f->allowed = web_allowed_new(r, error);
     f->running = calloc(r->at_once, sizeof(struct web_transfer *));
     f->multi = curl_multi_init();

@@ -30,6 +30,7 @@ enum web_end {
     WEB_WHOLE,          /* an answer, whatever its status: a server's 404 is whole */
     WEB_NOT_ALLOWED,    /* the URL or one that it led to, by its name, its port or its address */
     WEB_TOO_LARGE, WEB_TOO_SLOW,
+    WEB_NO_ROOM,        /* `take` of the rules found none for the body */
     WEB_FAILED          /* anything else; too many redirects too */
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/base_error.h"
 #include "web_address.h"
+#include "web_own.h"
 
 #define HOST_MAX     255
 #define HOST_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-._"
@@ -130,10 +131,9 @@ void web_allowed_free(struct web_allowed **w) {
 /* ---- judgement --------------------------------------------------------------------------------------------------- */
 
 bool web_allowed_address(const struct web_allowed *w, const struct sockaddr *address) {
-    if (web_address_range(address) == WEB_PUBLIC) return true;
     for (unsigned i = 0; i < w->naddresses; i++)
         if (web_address_fits(address, &w->address[i])) return true;
-    return false;
+    return web_address_range(address) == WEB_PUBLIC && !web_address_is_own(address);
 }
 
 static bool port_is_usual(const struct web_target *t) {

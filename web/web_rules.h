@@ -16,7 +16,8 @@
  * Where the URL's host is an address that stands in ADDRESSES with its port, that port is allowed too.
  *
  * ADDRESSES, as ADDRESS or ADDRESS:PORT ([ADDRESS]:PORT in IPv6), may be connected to though they are private
- * (web_address.h), by whatever allowed name they are found; all that is public may be.  A URL must pass both: an
+ * (web_address.h) or belong to this machine (web_own.h), by whatever allowed name they are found.  Every public address
+ * of another machine may be.  A URL must pass both: an
  * address here makes no host allowed.  Data of ftp comes from ports of its server's choice: a private one must stand
  * here without a port.
  */
@@ -41,6 +42,12 @@ struct web_rules {
     unsigned           seconds;         /* from web_start to the end, redirects and waiting included; at least 1 */
     unsigned           redirects;       /* that are followed; 0: none */
     unsigned           at_once;         /* transfers under way; at least 1.  They hold up to `bytes` each */
+    /*
+     * Accounts for the memory of bodies: `take` before one grows by so many bytes (false: there is no room), `give`
+     * when it is freed, or just before it is given to `done`.  In the thread of web_run.  Both NULL: no account.
+     */
+    bool             (*take)(uint64_t bytes);
+    void             (*give)(uint64_t bytes);
 };
 
 /* What hosts and addresses say, read and copied.  Read-only afterwards, so threads may share it. */

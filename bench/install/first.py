@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 first.py - seconds_to_first_share_12 and _13: from `apt install libapache2-mod-qos-drr` on a system that has no httpd to the first response that was shared, by
-two commands: that, and `a2enmod qos_drr` with the start of httpd that it asks for.  Downloads are part of it; `apt update` is not.
+three commands: that, `QosEngine On`, and `a2enmod qos_drr` with the start of httpd that it asks for.  Downloads are part of it; `apt update` is not.
 """
 import os
 import re
@@ -13,6 +13,7 @@ from clean import Packages
 SECOND = """
 date +from=%s.%N
 apt-get -y -q install libapache2-mod-qos-drr > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+sed -i "s/^QosEngine observe/QosEngine On/" /etc/apache2/mods-available/qos_drr.conf
 a2enmod -q qos_drr && apache2ctl start
 until curl -sf -o /dev/null http://127.0.0.1/; do sleep 0.05; done
 curl -sf 'http://127.0.0.1/qos-status?prometheus' > /tmp/status

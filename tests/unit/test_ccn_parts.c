@@ -323,8 +323,8 @@ static const struct {
     { NOW, NOW, CCN_FRESH },
     { NOW - CCN_SEEN_MS, NOW, CCN_FRESH },
     { NOW - CCN_SEEN_MS - 1, NOW, CCN_STALE },
-    { NOW + CCN_SEEN_MS, NOW, CCN_FRESH },
-    { NOW + CCN_SEEN_MS + 1, NOW, CCN_STALE },
+    { NOW + CCN_SEEN_AHEAD_MS, NOW, CCN_FRESH },
+    { NOW + CCN_SEEN_AHEAD_MS + 1, NOW, CCN_STALE },
     { 0, NOW, CCN_STALE },
     { UINT64_MAX - 1, NOW, CCN_STALE },
     { 0, UINT64_MAX, CCN_STALE },
@@ -337,11 +337,11 @@ START_TEST(a_time) {
 }
 END_TEST
 
-/* By a clock that is a minute ahead of ours it counts for two. */
+/* By a clock that is ahead of ours it counts for longer. */
 START_TEST(for_as_long_as_it_counts) {
-    ck_assert_int_eq(add(1, 1, NOW, NOW - CCN_SEEN_MS), CCN_FRESH);
+    ck_assert_int_eq(add(1, 1, NOW, NOW - CCN_SEEN_AHEAD_MS), CCN_FRESH);
     for (uint64_t i = 0; i < 4 * CCN_SEEN_WAYS; i++) /* others come and go */
-        add(100 + i, 1, NOW - CCN_SEEN_MS + i * 2000, NOW - CCN_SEEN_MS + i * 2000);
+        add(100 + i, 1, NOW - CCN_SEEN_AHEAD_MS + i * 100, NOW - CCN_SEEN_AHEAD_MS + i * 100);
     ck_assert_int_eq(add(1, 1, NOW, NOW), CCN_REPLAYED);
     ck_assert_int_eq(add(1, 1, NOW, NOW + CCN_SEEN_MS), CCN_REPLAYED);
     ck_assert_int_eq(add(1, 1, NOW, NOW + CCN_SEEN_MS + 1), CCN_STALE);
@@ -383,6 +383,37 @@ START_TEST(every_set) {
         for (unsigned k = 0; k < CCN_SEEN_WAYS; k++) used += seen->row[i][k].time == NOW && seen->row[i][k].digest == 1;
         ck_assert_uint_eq(used, 1);
     }
+}
+END_TEST
+
+/* The table of a server that was stopped and started: what the old table held does not count again. */
+START_TEST(test_signed_interest_obeyed_before_a_start_is_refused_after_it) {
+    uint64_t stop = NOW, start = NOW + 100;
+
+    for (uint64_t made = stop - CCN_SEEN_MS; made <= stop + CCN_SEEN_AHEAD_MS; made += 500) {
+        ck_assert_int_eq(add(made, made, made, stop), CCN_FRESH);
+    }
+    memset(seen, 0, sizeof *seen);
+    ccn_seen_begin(seen, start);
+    for (uint64_t now = start; now < start + 2 * CCN_SEEN_MS; now += 1000)
+        for (uint64_t made = stop - CCN_SEEN_MS; made <= stop + CCN_SEEN_AHEAD_MS; made += 500)
+            ck_assert_int_ne(add(made, made, made, now), CCN_FRESH);
+    ck_assert_int_eq(add(1, 1, start + CCN_SEEN_AHEAD_MS, start + 1000), CCN_TOO_EARLY);
+    ck_assert_int_eq(add(1, 1, start + CCN_SEEN_AHEAD_MS + 1, start + 1000), CCN_FRESH);
+}
+END_TEST
+
+/* A clock that jumps an hour ahead and back, while others' Interests take the rows of the first. */
+START_TEST(test_signed_interest_after_the_clock_was_set_back_is_not_obeyed_again) {
+    uint64_t hour = UINT64_C(3600000);
+
+    ck_assert_int_eq(add(1, 1, NOW, NOW), CCN_FRESH);
+    for (uint64_t i = 0; i < 4 * CCN_SEEN_WAYS; i++) add(100 + i, 1, NOW + hour + i * 100, NOW + hour + i * 100);
+    ck_assert_int_eq(add(1, 1, NOW, NOW + 10), CCN_TOO_EARLY);
+    /* One that was obeyed before the clock was set back is known when its time comes again. */
+    ck_assert_int_eq(add(2, 2, NOW + 100, NOW + 100), CCN_FRESH);
+    for (uint64_t i = 0; i < 4 * CCN_SEEN_WAYS; i++) add(200 + i, 2, NOW - hour + i * 100, NOW - hour + i * 100);
+    ck_assert_int_eq(add(2, 2, NOW + 100, NOW + 200), CCN_REPLAYED);
 }
 END_TEST
 
@@ -457,6 +488,8 @@ int main(void) {
     tcase_add_test(again, a_set_that_is_full);
     tcase_add_test(again, a_set_without_end);
     tcase_add_test(again, every_set);
+    tcase_add_test(again, test_signed_interest_obeyed_before_a_start_is_refused_after_it);
+    tcase_add_test(again, test_signed_interest_after_the_clock_was_set_back_is_not_obeyed_again);
     tcase_add_test(again, at_one_time_one_obeys);
     tcase_add_loop_test(again, written_over, 0, 3);
     suite_add_tcase(s, again);

@@ -40,6 +40,7 @@ int main(void) {
     srunner_add_suite(runner, policy_random_suite());
     srunner_add_suite(runner, policy_tables_suite());
     srunner_add_suite(runner, policy_command_suite());
+    srunner_add_suite(runner, policy_warn_suite());
     srunner_add_suite(runner, policy_url_suite());
     return run_suites(runner);
 }

@@ -24,6 +24,7 @@ Suite *policy_match_suite(void);
 Suite *policy_random_suite(void);
 Suite *policy_tables_suite(void);
 Suite *policy_command_suite(void);
+Suite *policy_warn_suite(void);
 Suite *policy_url_suite(void);
 
 /*

@@ -9,6 +9,7 @@
 
 #define EXAMPLE    TOP_SRCDIR "/etc/policy-example.xml"
 #define NO_DEFAULT TOP_SRCDIR "/tests/fuzz/corpus/policy/no-default.xml"
+#define URL_PATH   TOP_SRCDIR "/tests/fuzz/corpus/policy/url-path.xml"
 #define WITHIN     TOP_SRCDIR "/tests/fuzz/corpus/policy/within.xml"
 
 static const struct {
@@ -29,13 +30,13 @@ static const struct {
     { "--version", 0, "fairgate-policy ", NULL },
     { "explain " EXAMPLE, 0, "class 1 \"people\" by default: no rule matches", "later" },
     { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0,
-      "class 3 \"crawlers\" by line 33: user_agent substring "
+      "class 3 \"ai\" by line 33: user_agent substring "
       "\"GPTBot\"\nno later class matches",
       NULL },
     { "explain " EXAMPLE " --header 'user-agent: GPTBot/1.0' --header 'Cookie: a=b; session=1'", 0,
-      "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"crawlers\" by line 33: ", "class 2" },
+      "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"ai\" by line 33: ", "class 2" },
     { "explain " EXAMPLE " --url https://archive.example.org:444/x", 0,
-      "line 39: dst_dn suffix \"archive.example.org\"", NULL },
+      "line 40: dst_dn suffix \"archive.example.org\"", NULL },
     { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default",
       NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
@@ -58,6 +59,17 @@ static const struct {
       " --src-port 80 --dst 192.0.2.80 --src-name a.search1.example.net --ssl-id 0000000011 --protocol http/1.0",
       0, "class 1 \"people\" by line 21: dst_ip_addr \"192.0.2.80\"\nlater class 2 \"search\" by line 29: src_dn regex",
       NULL },
+    { "explain " URL_PATH " --url /wp-login.php", 0,
+      "class 1 \"people\" by default: no rule matches\nrules see the URL as http://localhost/wp-login.php\n",
+      "prefix" },
+    { "explain " URL_PATH " --url /wp-login.php --host-name www.example.org --protocol https", 0,
+      "rules see the URL as https://www.example.org/wp-login.php\n", "prefix" },
+    { "explain " URL_PATH " --url www.example.org/wp-login.php", 2,
+      "--url www.example.org/wp-login.php: begins with neither a scheme nor a path; write http://www.example.org/",
+      NULL },
+    { "check " URL_PATH, 0, "  warning: line 4: url prefix \"/wp-login.php\" matches no URL: ", NULL },
+    { "check " EXAMPLE, 0, "right", "warning" },
+    { "check " TOP_SRCDIR "/etc/examples/policy.xml " TOP_SRCDIR "/debian/policy.xml", 0, "right", "warning" },
     { "explain " NO_DEFAULT, 0, "class \"other\", which the server adds: no rule matches, and there is no default",
       "later" },
     { "explain " NO_DEFAULT " --json", 0,

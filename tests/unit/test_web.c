@@ -5,6 +5,7 @@ int main(void) {
     Suite *s = suite_create("web");
 
     suite_add_tcase(s, web_address_case());
+    suite_add_tcase(s, web_own_case());
     suite_add_tcase(s, web_rules_case());
     suite_add_tcase(s, web_fresh_case());
     suite_add_tcase(s, web_fetch_case());

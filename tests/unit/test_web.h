@@ -14,6 +14,7 @@
 #include "run_suite.h"
 
 TCase *web_address_case(void);
+TCase *web_own_case(void);
 TCase *web_rules_case(void);
 TCase *web_fresh_case(void);
 TCase *web_fetch_case(void);

@@ -151,6 +151,27 @@ START_TEST(whole) {
 }
 END_TEST
 
+START_TEST(test_field_that_goes_on_in_a_second_line_is_read_whole) {
+    static const struct {
+        const char *path, *media_type;
+        uint64_t fresh_s;
+    } t[] = {
+        { "/folded", "text/plain", 0 },
+        { "/folded-age", NULL, 50 },
+        { "/folded-redirect", "text/plain; charset=utf-8", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct got g = get(t[i].path);
+        ck_assert_msg(g.a.end == WEB_WHOLE && g.a.n == 5, "%s: %s", t[i].path, g.a.error);
+        if (t[i].media_type) ck_assert_pstr_eq(g.a.media_type, t[i].media_type);
+        ck_assert_msg(g.a.fresh_s == t[i].fresh_s, "%s: %llu", t[i].path, (unsigned long long)g.a.fresh_s);
+        got_free(&g);
+    }
+    ends("/folded-packing", WEB_FAILED);
+}
+END_TEST
+
 START_TEST(nothing_of_ours_goes_along) {
     static const char *const never[] = { "cookie", "authorization", "accept-encoding", "referer", "proxy" };
     char proxy[64];
@@ -485,6 +506,41 @@ START_TEST(waits_no_longer_than_it_may_take) {
 }
 END_TEST
 
+static uint64_t taken, most_taken;
+
+static bool take_some(uint64_t bytes) {
+    if (taken + bytes > most_taken) return false;
+    taken += bytes;
+    return true;
+}
+
+static void give_some(uint64_t bytes) {
+    ck_assert_uint_le(bytes, taken);
+    taken -= bytes;
+}
+
+START_TEST(test_body_beyond_the_accounted_memory_ends_its_transfer_and_all_is_given_back) {
+    struct web_rules r = usual();
+
+    web_free(&fetch);
+    r.bytes = 2 * SERVER_LARGE;
+    r.take = take_some;
+    r.give = give_some;
+    begin(&r);
+    most_taken = SERVER_LARGE / 2;
+    ends("/large", WEB_NO_ROOM);
+    ck_assert_uint_eq(taken, 0);
+    ends("/endless", WEB_NO_ROOM);
+    ends("/found", WEB_WHOLE);
+    ends("/cut", WEB_FAILED);
+    ck_assert_uint_eq(taken, 0);
+    most_taken = UINT64_MAX;
+    ends("/large", WEB_WHOLE);
+    ends("/endless", WEB_TOO_LARGE);
+    ck_assert_uint_eq(taken, 0);
+}
+END_TEST
+
 /* ---- many -------------------------------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -728,6 +784,7 @@ TCase *web_fetch_case(void) {
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, make_usual, stop_servers);
     tcase_add_test(t, whole);
+    tcase_add_test(t, test_field_that_goes_on_in_a_second_line_is_read_whole);
     tcase_add_test(t, nothing_of_ours_goes_along);
     tcase_add_test(t, asked_for_again);
     tcase_add_test(t, only_https);
@@ -742,6 +799,7 @@ TCase *web_fetch_case(void) {
     tcase_add_test(t, too_slow);
     tcase_add_test(t, too_slow_with_its_redirects);
     tcase_add_test(t, waits_no_longer_than_it_may_take);
+    tcase_add_test(t, test_body_beyond_the_accounted_memory_ends_its_transfer_and_all_is_given_back);
     tcase_add_test(t, many_at_once_by_many_threads);
     tcase_add_test(t, a_start_wakes_who_waits);
     tcase_add_test(t, starts_by_what_is_called_at_the_end);

@@ -84,6 +84,17 @@ static void server_answers(struct server *s, int fd, const char *path) {
     } else if (is(path, "/mute")) until_gone(fd, "");
     else if (is(path, "/cut")) tell(fd, "%sContent-Length: 100\r\n\r\nhello", ok);
     else if (is(path, "/packed")) tell(fd, "%sContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", ok);
+    else if (is(path, "/folded"))
+        tell(fd,
+             "%sContent-Type:\r\n text/plain\r\nCache-Control: max-age=60,\r\n\tno-store\r\nX-A: b\r\n"
+             "Content-Length: 5\r\n\r\nhello",
+             ok);
+    else if (is(path, "/folded-age"))
+        tell(fd, "%sCache-Control: public,\r\n max-age=60\r\nAge:\r\n 10\r\nContent-Length: 5\r\n\r\nhello", ok);
+    else if (is(path, "/folded-packing"))
+        tell(fd, "%sContent-Encoding:\r\n  gzip\r\nContent-Length: 5\r\n\r\nhello", ok);
+    else if (is(path, "/folded-redirect"))
+        tell(fd, "HTTP/1.1 302 On\r\nLocation:\r\n /whole\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     else if (is(path, "/trailer"))
         tell(fd,
              "%sContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"

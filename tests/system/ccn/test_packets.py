@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A site that speaks named data, packet by packet, on a connection of our own."""
 import contextlib
+import os
 import re
 import socket as sockets
+import subprocess
 import threading
 import time
 
@@ -288,6 +290,45 @@ def test_a_client_of_this_machine(tmp_path_factory):
             s.stop()
         with site(made_lab, **options), Face.unix(socket) as f:
             assert page(f, NAME + "/index.html").content == b"hello\n"
+
+
+SWAP = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+/* Another user of the directory puts a link in the place of a socket as soon as that is there. */
+int bind(int fd, const struct sockaddr *a, socklen_t n) {
+    int rc = ((int (*)(int, const struct sockaddr *, socklen_t))dlsym(RTLD_NEXT, "bind"))(fd, a, n);
+    const char *path = ((const struct sockaddr_un *)a)->sun_path;
+    if (rc || a->sa_family != AF_UNIX || strcmp(path, getenv("SWAP_SOCKET"))) return rc;
+    return unlink(path) || symlink(getenv("SWAP_FILE"), path);
+}
+"""
+
+
+def test_file_that_is_linked_in_the_place_of_a_listening_socket_keeps_its_mode():
+    with lab.kept_lab("ccn", lambda: False) as made_lab:
+        socket, secret, swap = (os.path.join(made_lab.dir, name) for name in ("ndn.sock", "secret", "swap.so"))
+        with open(secret, "w", encoding="ascii"):
+            os.chmod(secret, 0o600)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", swap, "-ldl"], input=SWAP, text=True, check=True)
+        s = Site(made_lab, speak=f"CcnListen unix:{socket}\n")
+        preloaded = (s.extra_environment or {}).get("LD_PRELOAD", "")
+        s.extra_environment = {**(s.extra_environment or {}), "LD_PRELOAD": f"{preloaded} {swap}".strip(), "SWAP_SOCKET": socket, "SWAP_FILE": secret}
+        with s.start():
+            assert os.path.islink(socket) and os.stat(secret).st_mode & 0o777 == 0o600
+            s.stop()
+
+
+def test_socket_for_clients_of_this_machine_admits_every_user():
+    with lab.kept_lab("ccn", lambda: False) as made_lab:
+        socket = made_lab.dir + "/ndn.sock"
+        with site(made_lab, speak=f"CcnListen unix:{socket}\n"):
+            assert os.stat(socket).st_mode & 0o777 == 0o666
 
 
 def test_private_wherever_it_stands(served):

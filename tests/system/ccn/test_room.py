@@ -263,12 +263,12 @@ def test_in_prefork_a_stop_waits_for_one_page(room_lab):
         assert "still did not exit" not in s.log()
 
 
-@pytest.mark.parametrize("alike, faces", (("a", 2), ("b", 1)), ids=("another connection's", "another pattern's"))
+@pytest.mark.parametrize("alike, faces", (("a", 2), ("b", 1)), ids=("another address's", "another pattern's"))
 @pytest.mark.parametrize("children", (1, 3))
 def test_who_holds_most_of_a_full_queue_makes_room(room_lab, alike, faces, children):
-    """A visitor with few Interests, whose pages are of another pattern or who comes by another connection: none is refused when the queue is full of one's."""
+    """A visitor with few Interests, whose pages are of another pattern or who comes from another address: none is refused when the queue is full of one's."""
     with site(room_lab, children=children, settings="CcnThreads 2\nCcnQueue 64\n") as s, Face.tcp("127.0.0.1", s.ndn_port) as flood:
-        visitor = Face.tcp("127.0.0.1", s.ndn_port) if faces == 2 else flood
+        visitor = face_from("127.0.0.2", s) if faces == 2 else flood
         flood.send(*(wanted(f"{NAME}/page.cgi%3Fn=9&wait=0.1&a={n}") for n in range(400)))
         wait_for(lambda: s.status()["refused"] > 300, 5, "a full queue")
         few = {wire.name(f"{NAME}/page.cgi%3Fn=9&wait=0.1&{alike}={n}") for n in range(1000, 1005)}
@@ -282,6 +282,22 @@ def test_who_holds_most_of_a_full_queue_makes_room(room_lab, alike, faces, child
         assert statuses == [200] * len(few)
         assert s.status()["displaced"] > 0
         leave(s, visitor, flood)
+
+
+def test_flood_over_many_connections_of_one_address_counts_as_one_client(room_lab):
+    """Each of its connections has fewer pages in the queue than the visitor's one connection, all of one pattern: the visitor is served."""
+    with site(room_lab, children=1, threads=64, settings="CcnThreads 2\nCcnQueue 64\nCcnConnections 30\n") as s:
+        faces = [Face.tcp("127.0.0.1", s.ndn_port) for _ in range(25)]
+        assert status_of(page(faces[0], f"{NAME}/page.cgi%3Fn=9&wait=0.1&a=0")) == 200
+        for n, face in enumerate(faces):
+            face.send(*(wanted(f"{NAME}/page.cgi%3Fn=9&wait=0.1&a={4 * n + k + 1}") for k in range(4)))
+        wait_for(lambda: s.status()["refused"] > 25, 5, "a full queue")
+        few = {wire.name(f"{NAME}/page.cgi%3Fn=9&wait=0.1&a={n}") for n in range(1000, 1010)}
+        visitor = face_from("127.0.0.2", s)
+        visitor.send(*(wire.interest(n, prefix=True, fresh=True, lifetime=60000) for n in few))
+        statuses = [status_of(packet) for packet in (visitor.receive(30) for _ in few)]
+        assert statuses == [200] * len(few)
+        leave(s, visitor, *faces)
 
 
 @pytest.mark.parametrize("restart", (False, True))

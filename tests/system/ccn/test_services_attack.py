@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.parse
@@ -24,7 +25,7 @@ WORK = """#!/bin/sh
 wait= size= private=
 IFS='&'
 for word in $QUERY_STRING; do
-    case $word in wait=*) wait=${word#wait=} ;; size=*) size=${word#size=} ;; private=*) private=${word#private=} ;; esac
+    case $word in count=*) echo >> "$(dirname "$SCRIPT_FILENAME")/runs" ;; wait=*) wait=${word#wait=} ;; size=*) size=${word#size=} ;; private=*) private=${word#private=} ;; esac
 done
 unset IFS
 [ -z "$wait" ] || sleep "$wait"
@@ -44,6 +45,8 @@ CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
 CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s fresh=1h
 CcnService /t/long wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=20s
 CcnService /t/quick n=int => /work.cgi?n={n}
+CcnService /t/counted n=int => /work.cgi?count={n}
+CcnService /t/quick-kept n=int => /work.cgi?n={n} fresh=1h
 CcnService /t/file what=content(1M) => /work.cgi
 CcnService /t/private secret=text wait=number:0 => /work.cgi?private={secret}&wait={wait}
 CcnService /t/large size=int wait=number => /work.cgi?size={size}&wait={wait}
@@ -74,10 +77,18 @@ def a_lab(request):
 @pytest.fixture(scope="module")
 def served(made_lab):
     results = os.path.join(made_lab.dir, "results")
-    with started(made_lab, results, "CcnQueue 64\n") as s:
+    with started(made_lab, results, "CcnQueue 64\nServerName services.example\n"
+                 "ErrorDocument 404 /ccn/t/quick/!%7B%22n%22:404%7D\n") as s:
         executable(s)
+        with open(os.path.join(s.htdocs, "runs"), "w", encoding="ascii"):
+            os.chmod(os.path.join(s.htdocs, "runs"), 0o666)
         s.results = results
         yield s
+
+
+def runs(served):
+    """Of /t/counted."""
+    return os.path.getsize(os.path.join(served.htdocs, "runs"))
 
 
 def later(served, answer):
@@ -219,6 +230,69 @@ def test_many_who_wait_for_one_result_have_one_copy(served):
     assert len(large) <= 4      # a process has one, and one for the others
 
 
+TURN = """#!/bin/sh
+cd "$(dirname "$SCRIPT_FILENAME")/turns"
+echo >> ran
+n=$(wc -l < ran)
+while [ -e hold ]; do sleep 0.05; done
+echo Content-Type: text/plain
+[ ! -e private ] || echo Set-Cookie: a=b
+echo
+echo "run $n"
+"""
+
+
+def connections_to_two_processes(s):
+    """The access log says which process a connection belongs to."""
+    found = {}
+    for n in range(200):
+        c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+        c.request("GET", f"/index.html?{n}")
+        c.getresponse().read()
+        wait_for(lambda n=n: any(line.endswith(f"?{n}") for line in s.access_log()), 5, "a line of the log")
+        child = next(line for line in s.access_log() if line.endswith(f"?{n}")).split()[0]
+        if child in found:
+            c.close()
+        else:
+            found[child] = c
+        if len(found) == 2:
+            return list(found.values())
+    raise AssertionError("all connections have one process")
+
+
+def test_result_made_before_a_call_came_is_not_handed_to_it_by_another_process(made_lab):
+    """The first run's result is handed over; the second run's is one caller's, and its process hands nothing over to a caller who waits."""
+    with started(made_lab, os.path.join(made_lab.dir, "turns"), more="CcnService /t/turn => /turn.cgi\n", access_log="%P %U%q", children=2,
+                 files={"turn.cgi": TURN.encode()}) as s, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        executable(s)
+        os.chmod(os.path.join(s.htdocs, "turn.cgi"), 0o755)
+        turns = os.path.join(s.htdocs, "turns")
+        os.makedirs(turns)
+        os.chmod(turns, 0o777)
+
+        def turn(connection):
+            connection.request("GET", "/ccn/t/turn/!%7B%7D")
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+        def both(number):
+            """What each gets: the first runs it, the second waits for the first's process."""
+            with open(os.path.join(turns, "hold"), "w", encoding="ascii"):
+                before = s.status()["joined"]
+            first = pool.submit(turn, one)
+            wait_for(lambda: os.path.exists(os.path.join(turns, "ran")) and os.path.getsize(os.path.join(turns, "ran")) == number, 10, "a run")
+            second = pool.submit(turn, two)
+            wait_for(lambda: s.status()["joined"] == before + 1, 10, "one that waits")
+            os.unlink(os.path.join(turns, "hold"))
+            return first.result(), second.result()
+        one, two = connections_to_two_processes(s)
+        assert both(1) == ((200, b"run 1\n"), (200, b"run 1\n"))
+        with open(os.path.join(turns, "private"), "w", encoding="ascii"):
+            assert both(2) == ((200, b"run 2\n"), (200, b"run 3\n"))
+        one.close()
+        two.close()
+
+
 def test_a_place_whose_process_died(made_lab):
     """Who was told to come again learns that nothing will come, not 202 for ten minutes; what is there already is still found."""
     with started(made_lab, os.path.join(made_lab.dir, "died")) as s:
@@ -338,7 +412,7 @@ def test_methods_ranges_and_bodies(served):
                                 (json_type + "Expect: 100-continue\r\nContent-Length: 7", '{"n":3}', 200), (json_type + "Expect: 100-continue\r\nContent-Length: 700000", "", 413),
                                 ("Content-Length: 26", "GET /smuggled HTTP/1.1\r\n\r\n", 415)):
         with socket.create_connection(("127.0.0.1", served.port), timeout=20) as s:
-            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n{body}".encode() + b"GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\nHost: localhost\r\n{field}\r\n\r\n{body}".encode() + b"GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             answers = b"".join(iter(lambda c=s: c.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
         answers = [int(a[:3]) for a in answers if not a.startswith(b"100")]
         assert answers[0] == status and answers[1:] in ([404], []), (field, answers)
@@ -470,6 +544,107 @@ def test_what_stands_in_the_directory_is_not_believed(served):
             if os.path.exists(path) and kind != "link":
                 os.chmod(path, 0o666)
         assert call(served, "/t/quick", {"n": 77})[0] == 200
+
+
+OTHER_SITES = (
+    {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://other.example"}, {"Origin": "https://other.example"}, {"Origin": "null"},
+    {"Origin": "http://127.0.0.1.other.example"})
+
+
+def fields(headers):
+    return {name.replace("-", "_"): value for name, value in headers.items()}
+
+
+@pytest.mark.parametrize("headers", OTHER_SITES)
+def test_call_from_a_page_of_another_site_runs_nothing(served, headers):
+    kept = call(served, "/t/counted", {"n": 1})
+    before = runs(served)
+    for n in (1, 2):
+        for answer in (call(served, "/t/counted", {"n": n}, **fields(headers)),
+                       ask(served, "POST", "/ccn/t/counted", json.dumps({"n": n}), Content_Type="application/json", **fields(headers))):
+            assert answer[0] == 403 and json.loads(answer[1])["status"] == 403
+    assert kept[0] == 200 and runs(served) == before
+
+
+@pytest.mark.parametrize("headers", ({"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://public.example"},
+                                     {"Origin": "http://127.0.0.1:{port}"}, {}))
+def test_call_from_the_sites_own_page_or_no_page_runs(served, headers):
+    answer = call(served, "/t/counted", {"n": time.monotonic_ns()}, **fields({name: value.format(port=served.port) for name, value in headers.items()}))
+    assert answer[0] == 200, answer
+
+
+@pytest.mark.parametrize("host,status", (("other.example", 421), ("other.example:80", 421), ("127.0.0.1.other.example", 421), ("127.0.0.1", 200), ("[::1]:80", 200),
+                                         ("localhost:8080", 200), ("Services.example:1", 200)))
+def test_request_under_a_name_of_another_host_is_refused(served, host, status):
+    """The owner of a page can let a name of its own lead to this address; the browser takes this server for that site then."""
+    before = runs(served)
+    assert call(served, "/t/counted", {"n": time.monotonic_ns()}, Host=host)[0] == status
+    assert ask(served, "GET", "/ccn/", Host=host)[0] == status
+    assert runs(served) - before == (status == 200)
+
+
+def test_refused_call_whose_body_does_not_come_is_answered_at_once(served):
+    for fields_of, status in (("Host: other.example", 421), ("Host: localhost\r\nOrigin: https://other.example", 403)):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as s:
+            s.sendall(f"POST /ccn/t/quick HTTP/1.1\r\n{fields_of}\r\nContent-Type: application/json\r\nContent-Length: 100000000\r\n\r\n".encode())
+            assert s.recv(1000).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_pages_that_call_a_service_themselves_are_answered_to_visitors_from_other_sites(served):
+    """A page of an error that is a call: the site's own configuration makes that call."""
+    assert ask(served, "GET", "/missing-page", Sec_Fetch_Site="cross-site")[:2] == (404, b"work n=404\n")
+
+
+def siphash(key, text):
+    """SipHash-1-3, by the paper."""
+    full = (1 << 64) - 1
+    v = [key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573]
+
+    def turned(x, n):
+        return (x << n | x >> 64 - n) & full
+
+    def rounds(n):
+        for _ in range(n):
+            v[0] = v[0] + v[1] & full
+            v[2] = v[2] + v[3] & full
+            v[1] = turned(v[1], 13) ^ v[0]
+            v[3] = turned(v[3], 16) ^ v[2]
+            v[0] = turned(v[0], 32)
+            v[2] = v[2] + v[1] & full
+            v[0] = v[0] + v[3] & full
+            v[1] = turned(v[1], 17) ^ v[2]
+            v[3] = turned(v[3], 21) ^ v[0]
+            v[2] = turned(v[2], 32)
+
+    padded = text + bytes(7 - len(text) % 8) + bytes((len(text) & 255,))
+    for (word,) in struct.iter_unpack("<Q", padded):
+        v[3] ^= word
+        rounds(1)
+        v[0] ^= word
+    v[2] ^= 255
+    rounds(3)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def test_result_file_rewritten_by_another_program_of_httpds_user_is_not_given(served):
+    """It knows how the files are made, but no secret: every key that a reader of the source could try."""
+    before = set(os.listdir(served.results))
+    expected = call(served, "/t/quick-kept", {"n": 5})[1]
+    (name,) = set(os.listdir(served.results)) - before
+    assert expected.startswith(b"work n=5\n") and call(served, "/t/quick-kept", {"n": 5})[2]["Age"] is not None, "it is kept"
+    path = os.path.join(served.results, name)
+    with open(path, "rb") as f:
+        genuine = f.read()
+    forged = genuine.replace(b"work n=5", b"FORGED!!")
+    head, rest = forged[:8] + bytes(8) + forged[16:80], forged[80:]
+    magic = struct.unpack("<Q", forged[:8])[0]
+    sums = {siphash((magic, len(rest) ^ siphash((magic, len(rest)), head)), rest),
+            *(siphash(key, head + rest) for key in ((magic, len(rest)), (magic, 0), (0, 0), (magic, ~0 & (1 << 64) - 1)))}
+    for code in sums:
+        with open(path, "wb") as f:
+            f.write(forged[:8] + struct.pack("<Q", code) + forged[16:])
+        assert call(served, "/t/quick-kept", {"n": 5})[:2] == (200, expected)
 
 
 def test_log_is_in_order(served):

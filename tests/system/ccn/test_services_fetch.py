@@ -2,6 +2,7 @@
 """Parameters that are files of the web: from hosts that are named, and nowhere else, whatever a URL or its server says."""
 import collections
 import concurrent.futures
+import contextlib
 import http.client
 import http.server
 import json
@@ -13,9 +14,13 @@ import urllib.parse
 import pytest
 
 from lab import lab
+from lab import ndn_wire as wire
 from lab.ccn import site
 from lab.lab import wait_for
+from lab.ndn_face import Face
 from test_services import WORK, call
+
+COUNT = "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n"
 
 
 class Origin(http.server.BaseHTTPRequestHandler):
@@ -27,6 +32,14 @@ class Origin(http.server.BaseHTTPRequestHandler):
         self.asked[path] += 1
         if path == "/silent":
             self.server.awake.wait(20)
+        if path == "/mute":
+            self.server.unmuted.wait(20)
+        if path == "/part":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"x" * 600_000)
+            self.server.parts.wait(25)
+            return
         where = {"/to-file": "file:///etc/passwd", "/to-link-local": "http://169.254.169.254/", "/to-loopback": f"http://127.0.0.1:{self.server.secret}/secret",
                  "/to-loop": "/to-loop", "/to-plain": "/plain"}.get(path)
         self.send_response(302 if where else 404 if path == "/none" else 200)
@@ -54,13 +67,15 @@ def origin():
     servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) for _ in range(2)]
     servers[0].secret = servers[1].server_port
     for s in servers:
-        s.awake = threading.Event()
+        s.awake, s.unmuted, s.parts = (threading.Event() for _ in range(3))
     for s in servers:
         threading.Thread(target=s.serve_forever, daemon=True).start()
-    Origin.wake = servers[0].awake.set
+    Origin.wake, Origin.unmute, Origin.parts = servers[0].awake.set, servers[0].unmuted.set, servers[0].parts.set
     yield servers[0].server_port, servers[1].server_port
     for s in servers:
         s.awake.set()
+        s.unmuted.set()
+        s.parts.set()
         s.shutdown()
         s.server_close()
 
@@ -139,6 +154,49 @@ def test_a_callers_silent_servers_leave_room_for_others(served, origin):
         assert time.monotonic() - began < 3
         Origin.wake()
         assert {f.result()[0] for f in waiting} <= {200, 202, 424, 503}
+
+
+def test_an_address_with_many_connections_leaves_places_for_fetches_to_others(request, origin):
+    """Five connections, by name, with more silent servers than a process can ask at one time: another address's file is there at once."""
+    def name(n):
+        return "/f/file/" + urllib.parse.quote("!" + json.dumps({"what": f"http://127.0.0.1:{origin[0]}/mute?{n}"}, separators=(",", ":")), safe="")
+    settings = f"CcnServices /ccn\nCcnFetch 127.0.0.1:{origin[0]}\nCcnFetchPrivate 127.0.0.1:{origin[0]}\nCcnService /f/file what=content(1M) => /work.cgi\n"
+    with lab.kept_lab("fetch", lambda: request.session.testsfailed > 0) as made_lab, \
+            site(made_lab, children=1, files={"work.cgi": WORK.encode()}, settings=f"CcnResults {made_lab.dir}/results\n{settings}") as s, contextlib.ExitStack() as opened:
+        os.chmod(os.path.join(s.htdocs, "work.cgi"), 0o755)
+        faces, answered = [opened.enter_context(Face.tcp("127.0.0.1", s.ndn_port)) for _ in range(5)], []
+        for k, face in enumerate(faces):
+            face.send(*(wire.interest(name(100 * k + n), prefix=True, fresh=True, lifetime=60000) for n in range(16)))
+
+        def settled():
+            answered.extend(packet for face in faces if (packet := face.receive(0.01)) is not None)
+            return Origin.asked["/mute"] == 64 or Origin.asked["/mute"] + len(answered) == 80
+        wait_for(settled, 15, "each to be fetched or refused")
+        c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=40, source_address=("127.0.0.2", 0))
+        began = time.monotonic()
+        c.request("POST", "/ccn/f/file", json.dumps({"what": f"http://127.0.0.1:{origin[0]}/plain"}), {"Content-Type": "application/json"})
+        assert c.getresponse().status == 200 and time.monotonic() - began < 5
+        c.close()
+        assert Origin.asked["/mute"] == 16
+        Origin.unmute()
+
+
+def test_parts_of_files_that_are_being_fetched_count_against_the_bound_of_memory(request, origin):
+    """Eight files of which 600 KB have come, and CcnPages of two megabytes: callers of those beyond are told at once."""
+    settings = f"CcnServices /ccn\nCcnPages 2M\nCcnFetch 127.0.0.1:{origin[0]}\nCcnFetchPrivate 127.0.0.1:{origin[0]}\nCcnService /f/file what=content(1M) => /count.cgi\n"
+    with lab.kept_lab("fetch", lambda: request.session.testsfailed > 0) as made_lab, concurrent.futures.ThreadPoolExecutor(8) as pool, \
+            site(made_lab, children=1, files={"count.cgi": COUNT.encode()}, settings=f"CcnResults {made_lab.dir}/results\n{settings}") as s:
+        os.chmod(os.path.join(s.htdocs, "count.cgi"), 0o755)
+        parts = [pool.submit(call, s, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}/part?{n}"}) for n in range(8)]
+        wait_for(lambda: sum(f.done() for f in parts) >= 5, 15, "those beyond the bound to be refused")
+        assert {within(f.result()) for f in parts if f.done()} == {"busy"}
+        assert sum(not f.done() for f in parts) >= 1
+        Origin.parts()
+        whole = [f.result() for f in parts]
+        assert (200, b"600000\n") in [answer[:2] for answer in whole]
+        # All of it was given back.
+        for n in range(4):
+            assert call(s, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}/part?again={n}"})[:2] == (200, b"600000\n")
 
 
 def test_nothing_is_fetched_where_nothing_is_named(request):

@@ -124,6 +124,9 @@ def guarded(ndn_lab, path):
     os.chmod(key, 0o600)
     rules = f"CcnTrust {key} /me/key\n<Location /big>\nRequire ip {path.clients.address}\n</Location>\n<Location /page.cgi>\nRequire env CCN_SIGNER\n</Location>\n"
     with site(ndn_lab, path.server, prefix="/guarded/site", files={"big": octets(9000)}, speak=rules, privacy="open", modules=("authz_host",)) as s:
+        with Face.tcp(s.host, s.ndn_port, host=path.clients) as face:   # the first seconds after a start no signed Interest is obeyed
+            wait_for(lambda: status_of(face.ask("/guarded/site/page.cgi%3Fn=1", prefix=True, fresh=True, params=b"Cookie: a=b\n",
+                                                sign=wire.Hmac(SECRET, "/me/key"))) == 200, 20, "signed Interests to be obeyed")
         yield s
 
 
@@ -163,6 +166,32 @@ def test_a_signed_interest_brings_its_page_to_who_sent_it(staff, thief):
     assert status_of(got) == 409 and made(50) not in got.content
     staff.send(signed)      # what was lost is asked for again
     assert staff.receive().content == made(50)
+
+
+def test_signed_interest_obeyed_before_a_stop_is_refused_after_the_next_start(guarded, path):
+    """Also one by a clock that is ahead; a new Interest is obeyed after some seconds."""
+    def signed(ahead_ms):
+        return wire.interest("/guarded/site/page.cgi%3Fn=60", prefix=True, fresh=True, params=b"Cookie: a=b\n", sign=wire.Hmac(SECRET, "/me/key"),
+                             sign_time=time.time_ns() // 1_000_000 + ahead_ms)
+
+    def answer(face, interest):
+        face.send(interest)
+        return face.receive()
+
+    with Face.tcp(guarded.host, guarded.ndn_port, host=path.clients) as face:
+        wait_for(lambda: answer(face, signed(0)).content == made(60), 20, "signed Interests to be obeyed")
+        obeyed = [signed(ahead) for ahead in (0, 4500)]
+        assert [answer(face, i).content == made(60) for i in obeyed] == [True, True]
+    guarded.stop()
+    guarded.start()
+    with Face.tcp(guarded.host, guarded.ndn_port, host=path.clients) as face:
+        end = time.monotonic() + 7
+        while time.monotonic() < end:
+            for interest in obeyed:
+                got = answer(face, interest)
+                assert status_of(got) in (409, 503) and made(60) not in got.content
+            time.sleep(0.2)
+        assert answer(face, signed(0)).content == made(60)
 
 
 def test_who_fills_the_store_leaves_room(ndn_lab, path):

@@ -17,6 +17,7 @@ import pytest
 import http1
 from console_page import FAINT, FAULTS, address, all_open, axe, opened, percent, rows, text
 from lab import lab
+from lab.load import Load
 
 STATE, WEIGHT, DUE, SHARE, WAITING = range(5)
 
@@ -141,12 +142,12 @@ def test_starved_class_shows_red_within_five_seconds(parts, browser, new_gateway
 
 
 def test_dearest_pages(page, busy, parts):
-    """By time at the server; what strangers write in a URL is text, and what is behind its question mark, or a semicolon, is kept nowhere."""
+    """By time at the server; what clients write in a URL is text.  Of a query only names are kept, and of a semicolon's rest nothing."""
     with busy.connect() as c:
-        assert c.ask("GET", "/b/takes/2500?size=5&secret=1").status == 200
-        c.ask("GET", "/o/<img/src=x/onerror=document.title='hit'>?secret=2")
+        assert c.ask("GET", "/b/takes/2500?size=5&s=secret&secret&8701234=secret&filter[a]=secret").status == 200
+        c.ask("GET", "/o/<img/src=x/onerror=document.title='hit'>?secret<2")
         c.ask("GET", "/o/cart;jsessionid=secret/size/5")
-    page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('/b/takes/2500'))", "the dear page")
+    page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.endsWith('/b/takes/2500?size=&s=&*&*&filter[a]='))", "the dear page")
     page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('onerror'))", "the strange one")
     page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.endsWith('/o/cart'))", "the one with a session")
     told = http1.get(busy.port, "/qos-status?console-all").body
@@ -154,6 +155,64 @@ def test_dearest_pages(page, busy, parts):
     listed = page.script("return [...document.querySelectorAll('td.text')].map((td) => td.textContent)")
     assert any("<img/src=x/onerror=document.title='hit'>" in text for text in listed), listed
     assert page.script("return document.title") == "Fairgate" and not page.script("return document.querySelector('img')")
+
+
+@contextlib.contextmanager
+def loaded(browser, gateway, *classes):
+    """The page, while these clients ask: (class, header, clients, milliseconds between requests) each."""
+    words = [{"name": name, "header": header, "clients": n, "think": think, "url": "/b/takes/30?size=100"} for name, header, n, think in classes]
+    with Load(gateway.address, words, seconds=120):
+        browser.size(1280, 900)
+        browser.dark(False)
+        opened(browser, address(gateway))
+        yield
+        browser.open("about:blank")
+
+
+def until_state(browser, name, state):
+    return http1.until(lambda: (lambda r: r.get(name) and r[name][STATE] == state and r)(rows(browser)), what=f"{name}: {state}", seconds=30)
+
+
+PEOPLE, CRAWLERS = ("people", "Cookie: session=1"), ("crawlers", "User-Agent: GPTBot")
+
+
+def bar(browser, name):
+    """The colour of a class's bar, and those that the page has for such bars."""
+    return browser.script("""const th = [...document.querySelectorAll("tbody th[scope=row]")].find((e) => e.textContent === arguments[0]);
+        const colour = (text) => { const e = document.createElement("i"); e.style.color = text; document.body.append(e); const c = getComputedStyle(e).color; e.remove(); return c; };
+        const style = getComputedStyle(document.documentElement);
+        return [getComputedStyle(th.parentElement.querySelector(".meter i")).backgroundColor, ...["--bar", "--within", "--more"].map((v) => colour(style.getPropertyValue(v)))];""", name)
+
+
+def test_class_without_waiting_requests_has_no_due(browser, new_gateway):
+    """Nothing waits, so a share below the weight's is no fault: "due 60 %, share 18.6 %" looked like one."""
+    with new_gateway(window=8) as g, loaded(browser, g, (*PEOPLE, 1, 200), (*CRAWLERS, 2, 20)):
+        shown = until_state(browser, "people", "served")
+        assert shown["people"][DUE] == "–" and percent(shown["people"][SHARE]) < 50, shown
+        colour, idle, within, more = bar(browser, "crawlers")
+        assert colour == idle and len({idle, within, more}) == 3
+
+
+def test_class_above_its_due_is_not_green(browser, new_gateway):
+    """Crawlers that take what people leave are above the tenth that is due to them."""
+    with new_gateway(window=1) as g, loaded(browser, g, (*PEOPLE, 1, 300), (*CRAWLERS, 12, 1)):
+        shown = http1.until(lambda: (lambda r: r.get("crawlers") and r["crawlers"][DUE] != "–" and r["people"][DUE] != "–" and r)(rows(browser)), what="dues", seconds=30)
+        assert percent(shown["crawlers"][SHARE]) > 1.1 * percent(shown["crawlers"][DUE]), shown
+        colour, _, within, more = http1.until(lambda: (lambda c: c[0] == c[3] and c)(bar(browser, "crawlers")), what="the colour of more", seconds=5)
+        assert colour == more != within
+        assert bar(browser, "people")[0] == within
+
+
+def test_console_of_a_dry_run_shows_its_classes(browser, new_gateway):
+    """QosEngine observe, where the docs send new users: the page was idle."""
+    with new_gateway(engine="observe", window=1) as g, loaded(browser, g, (*PEOPLE, 4, 1), (*CRAWLERS, 12, 1)):
+        shown = until_state(browser, "crawlers", "waits")
+        shown = http1.until(lambda: (lambda r: percent(r["people"][SHARE]) > percent(r["crawlers"][SHARE]) > 0 and r)(rows(browser)), what="shares", seconds=30)
+        assert percent(shown["people"][DUE]) > 80, shown
+        assert "a dry run, which delays no request" in text(browser, ".house")
+        told = json.loads(http1.get(g.port, "/qos-status?console-all").body)
+        assert {"people", "crawlers"} & {t["class"] for t in told["top"]}, told["top"]
+        assert any(name.endswith("/p95_ms") and any(row[2 + i] for row in told["history"]["rows"]) for i, name in enumerate(told["history"]["columns"]))
 
 
 def test_explain(page, busy):

@@ -38,7 +38,7 @@ def visited(g, path, expected, host="localhost", **words):
     def counted():
         after = g.status()
         moved = {name: after[name]["released"] - before[name]["released"] for name in after}
-        return moved == {**dict.fromkeys(after, 0), "unknown": 1, "ai-crawlers": 1}
+        return moved == {**dict.fromkeys(after, 0), "unknown": 1, "ai": 1}
     http1.until(counted, what="one of each was scheduled, and the page for the refused was not")
 
 

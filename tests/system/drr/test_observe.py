@@ -298,7 +298,7 @@ def test_a_log_from_a_pipe_and_packed(open_path):
     packed = json.loads(subprocess.run([*words, log], capture_output=True, check=True).stdout)
     piped = json.loads(subprocess.run([*words, "-"], input=text, capture_output=True, check=True).stdout)
     assert packed["requests"] == piped["requests"] == 60 and packed["classes"] == piped["classes"]
-    assert packed["classes"][2]["bytes"] == 60_000 and packed["classes"][2]["share_would"] == 1
+    assert packed["classes"][2]["bytes"] == 60_000 and packed["classes"][2]["share_was"] == 1
 
 
 # ---- seeing it -------------------------------------------------------------------------------------------------------------------------
@@ -336,3 +336,46 @@ def test_a_graceful_restart_begins_anew(new_gateway):
 def test_a_word_that_is_none(new_gateway):
     ok, said = new_gateway(engine="perhaps").check()
     assert not ok and "QosEngine perhaps: must be On, Off or observe" in said
+
+
+LINE = '192.0.2.%d - - [10/Oct/2000:13:55:%02d +0000] "GET /a HTTP/1.1" 200 1000 "-" "%s"%s\n'
+
+
+def replayed(open_path, ends, *words):
+    """What replay prints of a log of 90 lines, each of which took a second, with so much at the end of each."""
+    policy, log = open_path / "policy.xml", open_path / "access.log"
+    policy.write_text(POLICY)
+    log.write_text("".join(LINE % (i % 50, i % 3, "GPTBot", ends(i)) for i in range(90)))
+    done = subprocess.run([lab.program("policy/fairgate-policy"), "replay", "--window", "8", *words, policy, log], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def format_of(said):
+    """The LogFormat that it asks for, as httpd has it, and as replay takes it."""
+    directive = re.search(r'^    LogFormat "(.*)" fairgate$', said, re.M)
+    return directive[1].replace(r'\"', '"'), re.search(r"^    --format '(.*)'$", said, re.M)[1]
+
+
+@pytest.mark.parametrize("ends, words", (
+    (lambda i: "", ()),
+    (lambda i: " 1", ("--format", '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %T')),
+    (lambda i: " -" if i % 10 == 0 else " 1000000", ("--format", '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D')),
+), ids=("combined", "whole-seconds", "some-lines"))
+def test_replay_of_a_log_without_times_prints_no_waits(open_path, ends, words):
+    """It printed "at most 2 at one time, waits 0" for a log of which 45 wait."""
+    said = replayed(open_path, ends, *words)
+    assert "90 requests" in said and "crawlers" in said
+    assert not re.search(r"wait ms|would|at one time|refused +too", said), said
+    assert format_of(said)[0] == format_of(said)[1]
+    told = json.loads(replayed(open_path, ends, "--json", *words))
+    assert "%D" in told["needs"] and "at_server_max" not in told
+    assert {c["name"]: c["requests"] for c in told["classes"]}["crawlers"] == 90 and not [key for c in told["classes"] for key in c if "wait" in key or "would" in key]
+
+
+def test_replay_by_the_format_that_it_asks_for_prints_waits(open_path):
+    words = "--format", format_of(replayed(open_path, lambda i: ""))[1]
+    said = replayed(open_path, lambda i: " 1000000", *words)
+    assert "wait ms" in said and "LogFormat" not in said
+    told = json.loads(replayed(open_path, lambda i: " 1000000", "--json", *words))
+    assert told["at_server_max"] > 8 and told["classes"][2]["wait_ms_max"] > 500 and "needs" not in told

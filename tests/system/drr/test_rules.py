@@ -54,6 +54,12 @@ def test_a_query_enters_no_class_by_the_rules_of_paths(ruled, target, cls):
     assert class_of(ruled, target)[0] == cls
 
 
+@pytest.mark.parametrize("target", ["http://localhost/b/x%3Fpage=2", "http://localhost/b/%2573ize/10"])
+def test_whole_url_of_a_request_is_decoded_once(ruled, target):
+    """Twice, an escaped ? begins a query, and an escaped % another escape: the rules saw a page that httpd does not serve."""
+    assert class_of(ruled, target)[0] == "rest" == class_of(ruled, target.removeprefix("http://localhost"))[0]
+
+
 @pytest.mark.parametrize("host, cls", [
     ("shop.example.org", "host"), ("SHOP.example.org", "host"), ("shop.example.org.", "host"), ("shop.example.org:80", "host"), ("shop.example.org:8080", "rest"),
     ("notshop.example.org", "rest"),

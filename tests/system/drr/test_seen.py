@@ -167,6 +167,42 @@ def test_html(event_gateway):
         assert word in page.text
 
 
+def table(gateway):
+    """{class: {column: text}} of the page, and the length of its bar in em."""
+    page = http1.get(gateway.port, "/qos-status").body.decode()
+    head = re.findall(r"<th>(.*?)</th>", re.search(r"<tr><th>class</th>.*?</tr>", page)[0])
+    rows = {}
+    for row in re.findall(r"<tr[^>]*><td>.*?</tr>", page):
+        cells = re.findall(r"<td>(.*?)</td>", row)
+        if len(cells) == len(head):
+            rows[cells[0]] = {**dict(zip(head, (re.sub("<.*?>", "", cell) for cell in cells))), "bar": float(re.search(r'class="bar" style="width:([\d.]+)em"', row)[1])}
+    return rows
+
+
+def test_status_page_of_50_kb_responses_shows_a_mean_of_50_kb(new_gateway):
+    """Time is charged by default, and the page printed its microseconds as kB."""
+    with new_gateway(window=4) as g:
+        for _ in range(5):
+            assert http1.get(g.port, "/b/takes/300?size=50000", headers=PEOPLE).status == 200
+        g.settled()
+        assert 45 < float(table(g)["people"]["mean response"].split(" kB")[0]) < 60, table(g)
+        assert 45_000 < g.status()["by_class"]["people"]["response_mean"] < 60_000
+
+
+def test_status_page_bar_is_of_what_classes_are_charged(new_gateway):
+    """Many bytes in no time, and few bytes in much: a bar of bytes stood beside the shares of time."""
+    for charge, longer, label in (("time", "crawlers", "share of time"), ("bytes", "people", "share of bytes")):
+        with new_gateway(window=4, more=f"QosCharge {charge}\n") as g:
+            assert http1.get(g.port, "/b/size/2000000", headers=PEOPLE).status == 200
+            assert http1.get(g.port, "/b/takes/1500?size=1000", headers={"User-Agent": "GPTBot"}).status == 200
+            g.settled()
+            rows = table(g)
+            assert rows[longer]["bar"] > 4 and float(rows[longer][label].split()[0]) > 50, rows
+            for row in rows.values():
+                assert abs(row["bar"] / 8 - float(row[label].split()[0]) / 100) < 0.02, rows
+            assert float(rows["people"]["of bytes"].split()[0]) > 90 and float(rows["crawlers"]["of slots' time"].split()[0]) > 50, rows
+
+
 def test_mod_status(event_gateway):
     event_gateway.settled()
     text = http1.get(event_gateway.port, "/server-status?auto").body.decode()

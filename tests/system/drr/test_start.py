@@ -143,9 +143,9 @@ def test_the_first_five_minutes(parts):
         def classes():
             return {c["name"]: c["released"] for c in json.loads(http1.get(g.port, "/qos-status?json").body)["classes"] if not c["retired"]}
         assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
-        assert classes() == {"people": 0, "search": 0, "crawlers": 0}
+        assert classes() == {"people": 0, "search": 0, "ai": 0}
         http1.until(lambda: any(json.loads(http1.get(g.port, "/qos-status?json").body)["observed"].values()), 10, "it was seen")
         g.graceful(text.replace("observe", "On"))
         assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
         assert http1.get(g.port, "/static/2k.txt").status == 200
-        http1.until(lambda: classes() == {"people": 1, "search": 0, "crawlers": 1}, 10, "both scheduled")
+        http1.until(lambda: classes() == {"people": 1, "search": 0, "ai": 1}, 10, "both scheduled")

@@ -134,7 +134,7 @@ def test_a_crawler_that_keeps_cookies_is_one_all_the_same(patient, keys, first):
     for cookie in (keys.cookie("", first=first, issued=-50), keys.cookie(first=first, issued=-50)):
         with patient.connect() as c:
             assert c.ask("GET", "/b/size/10", headers={"Cookie": f"fairgate={cookie}", "User-Agent": "Mozilla/5.0 (compatible; GPTBot/1.2)"}).status == 200
-    patient.until(lambda s: submitted(patient) == {"ai-crawlers": 1, "members": 1}, "each is counted where he belongs")
+    patient.until(lambda s: submitted(patient) == {"ai": 1, "members": 1}, "each is counted where he belongs")
 
 
 def test_a_farm_of_cookies_has_its_networks_part(patient, keys):

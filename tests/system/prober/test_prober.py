@@ -362,6 +362,14 @@ def test_follow_ups_keep_the_rate(table):
         assert len(times) == 5 and times[-1] - times[0] > 4 * 0.25 - 0.3, "0.25 s apart, and what the server was late"
 
 
+def test_nofollow_in_a_second_line_of_its_field_is_obeyed(table):
+    """A field may go on in a line that begins with a blank."""
+    with Website({"/": page("<a href=/a>a</a><a href=/b>b</a>"), "/b": page("b"),
+                  "/a": page("<a href=/not>x</a>", headers={"X-Robots-Tag": "noindex,\r\n nofollow"}), "/not": page("not")}) as site:
+        prober.crawl(table, site.url)
+        assert "/a" in site.paths() and "/b" in site.paths() and "/not" not in site.paths()
+
+
 def test_head_that_lies(table):
     """A length of 0, a script that is packed for GET only, a 404 for HEAD only."""
     packed = gzip.compress(b"// script" * 999, mtime=0)
