@@ -27,12 +27,16 @@ static void say_that_it_waits(const struct qos_request *q) {
 }
 
 void qos_park_set(struct qos_request *q, const struct qos_park *said) {
-    bool many = rs_parked_at(P.view.engine, q->outlet) >= P.threads / QOS_PARK_PART;
+    bool many;
 
-    q->park_us = said->said ? said->time_us : many ? 0 : QOS_PARK_USUAL_US;
+    q->park_us = said->said ? said->time_us : QOS_PARK_USUAL_US;
     q->park_bytes = said->bytes;
-    if (q->observed || many || !q->park_us || q->expected_us < q->park_us) return;
+    if (q->observed || !q->park_us || q->expected_us < q->park_us) return;
     if (atomic_load_explicit(&P.sizes.area->busy, memory_order_relaxed) > QOS_PARK_BUSY) return;
+    shm_lock(&P.view);
+    many = rs_parked_at(P.view.engine, q->outlet) >= P.threads / QOS_PARK_PART;
+    shm_unlock(&P.view);
+    if (many) return;
     q->waits = true;
     q->estimate = QOS_PARK_PRICE_US;
     say_that_it_waits(q);
@@ -44,7 +48,8 @@ void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us) {
     if (key && qos_config()->charge != QOS_CHARGE_BYTES) pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, us);
 }
 
-bool qos_park_read(const char *line, uint64_t *all, uint64_t *busy) {
+/* The first line of /proc/stat: CPU time since boot in ticks, all and busy (not niced).  False: it is another line. */
+static bool read_cpu_line(const char *line, uint64_t *all, uint64_t *busy) {
     unsigned long long n[CPU_FIELDS];
 
     if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6],
@@ -63,7 +68,7 @@ void qos_park_look(void) {
     uint64_t all, busy;
 
     if (!f) return;
-    if (fgets(line, sizeof line, f) && qos_park_read(line, &all, &busy)) {
+    if (fgets(line, sizeof line, f) && read_cpu_line(line, &all, &busy)) {
         if (all_before && all > all_before && busy >= busy_before)
             atomic_store_explicit(&P.sizes.area->busy, (uint32_t)((busy - busy_before) * 1000 / (all - all_before)),
                                   memory_order_relaxed);

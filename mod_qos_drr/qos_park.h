@@ -34,7 +34,4 @@ void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us);
 /* Once a second, in one process: how busy the CPUs were since the last call. */
 void qos_park_look(void);
 
-/* The first line of /proc/stat: CPU time since boot in ticks, all and busy (not niced).  False: it is another line. */
-bool qos_park_read(const char *line, uint64_t *all, uint64_t *busy);
-
 #endif
