@@ -2,6 +2,7 @@
 """Requests that hold a slot for seconds beside people that pause between pages: work, and mere waiting."""
 
 import pathlib
+import re
 import threading
 import time
 
@@ -67,7 +68,7 @@ def test_people_beside_80_crawlers_of_4_s_pages_get_nine_tenths_of_their_pages(n
 # ---- as installed
 
 class Packaged(Httpd):
-    """The package's own configuration and policy before a backend; engine Off: the same without scheduling."""
+    """The package's own configuration and policy before a backend, switched on; engine Off: the same without scheduling."""
 
     def __init__(self, parts, origin, engine="On", early="", more=""):
         debian = pathlib.Path(lab.ROOT, "debian")
@@ -77,7 +78,8 @@ class Packaged(Httpd):
         policy = pathlib.Path(self.path("policy.xml"))
         policy.write_text((debian / "policy.xml").read_text())
         policy.chmod(0o644)
-        self.config = text.replace("/etc/fairgate/policy.xml", str(policy)).replace("QosEngine On", f"QosEngine {engine}") + more
+        text = re.sub(r"(?m)^QosEngine .*", f"QosEngine {engine}", text)
+        self.config = text.replace("/etc/fairgate/policy.xml", str(policy)) + more
 
     def ready(self):
         return self.generations() > 0 and super().ready()
