@@ -76,6 +76,7 @@ struct rs_ticket_row {
     uint16_t  class;
     uint8_t   outlet;
     uint8_t   was_parked : 1;       /* its time is not the server's alone */
+    uint8_t   occupies : 1;         /* with RS_PARKED: its backend works on (rs_occupied.h) */
     uint8_t   brief : 1;            /* expected to keep its slot shortly (rs_reserve.h) */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
@@ -101,6 +102,8 @@ struct rs_flow {
     uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
     uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
     uint32_t parked;                /* of live */
+    uint32_t occupying;             /* of parked: RS_PARKED tickets with `occupies` */
+    uint32_t share;                 /* of the window's slots, while `occupying` bounds the class; RS_NIL: no bound */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
@@ -110,6 +113,7 @@ struct rs_flow {
      * the queue began; since when it stands, 0 if it does not, garbage while nobody waits; when it last stood
      */
     rs_time_t delay, good, stands, stood;
+    rs_time_t came;                 /* the last request */
     /*
      * with RS_WATCH_LONGS (rs_reserve.h): brief requests, queued or outstanding; their mean number x 2^16, as of that
      * millisecond
@@ -167,7 +171,8 @@ struct rs_outlet_row {
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
  * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.  DELAYS: some class has delay_ms.
- * BOUNDS: some class has a bound of slots.  LONGS: long requests leave slots to brief ones (rs_reserve.h).
+ * BOUNDS: some class has a bound of slots, or parked requests that occupy their backend.  LONGS: long requests leave
+ * slots to brief ones (rs_reserve.h).
  */
 enum rs_watch {
     RS_WATCH_BYTES = 1,
@@ -211,7 +216,7 @@ struct rs_engine {
     uint32_t hash_size;
     uint32_t outlets_at, classes_at, flows_at, buckets_at8, scheds_at, sched_size, journal_at, hash_at;
     uint32_t key_tickets_at, key_rows_at, key_rows;
-    uint32_t rests_at, key_cans_at;
+    uint32_t rests_at8, key_cans_at;
 
     struct rs_settings settings;
     uint8_t  sched;                 /* as the settings have it: a row of rs_scheds */
@@ -244,6 +249,9 @@ struct rs_engine {
     uint32_t rebuilds;
     uint32_t looked;                /* rs_overdue goes on here: outlet x classes + class; and when it begins anew */
     rs_time_t look_at;
+    /* parked requests that occupy their backend; when the bounds of their classes are set anew (rs_occupied.h) */
+    uint32_t occupying;
+    rs_time_t occupied_at;
     struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
     uint32_t journal_valid;         /* enum rs_journal: who died while it was applying did this; do it again */
@@ -292,9 +300,20 @@ static inline bool rs_flow_waits(const struct rs_flow *f) { return f->queued && 
 /* Of those who may go. */
 static inline bool rs_nobody_waits(const struct rs_outlet *o) { return o->queued == o->held; }
 static inline uint64_t rs_outlet_bit(const struct rs_outlet *o) { return (uint64_t)1 << (o->number & 63); }
+/*
+ * Of a class with requests that are parked and occupy their backend: it has its share of the window.  Beyond that a
+ * quarter of the share may run, until half as many again occupy the backend.
+ */
+static inline bool rs_has_its_share(const struct rs_flow *f) {
+    uint64_t share = f->share, running = f->live - f->parked, least = share / 4 ? share / 4 : 1;
+    if (!f->occupying || f->share == RS_NIL) return false;
+    if (f->occupying >= share + (share + 1) / 2) return true;
+    return running >= least && running + f->occupying >= share;
+}
 /* It has as many released here as it may. */
 static inline bool rs_is_at_bound(const struct rs_class_row *row, const struct rs_flow *f) {
-    return row->settings.slots && f->live - f->parked >= row->settings.slots;
+    if (row->settings.slots && f->live - f->parked + f->occupying >= row->settings.slots) return true;
+    return f->occupying && rs_has_its_share(f);
 }
 static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) {
     return rs_place(e, f->outlet_at8);
@@ -307,7 +326,7 @@ static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const stru
 }
 /* 16 bits: of more, a wild number would lead beyond RS_REACH. */
 static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint16_t c) {
-    return (struct rs_rests *)rs_part(e, e->rests_at) + c;
+    return (struct rs_rests *)rs_place(e, e->rests_at8) + c;
 }
 static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }
 static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {

@@ -16,7 +16,7 @@
  *
  *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐     (rs_hand_over is a finish, too)
  *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
- *                        │        rs_park  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
+ *              rs_park, rs_park_occupying  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
  *                        │               parked ─rs_finish→ done       ─┤
  *                        │                  └────rs_abort→ aborted     ─┤
  *                        ├─rs_cancel→ cancelled                        ─┤
@@ -316,6 +316,14 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
 bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);
 /* released: gives its slot back, keeps its account */
 bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/*
+ * The same of one whose backend still works: it counts against its class's `slots` and, while other classes are active,
+ * against its share of the window (rs_occupied.h).  A host that calls this calls rs_pick at least ten times a second
+ * while requests wait.
+ */
+bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* parked so: its backend's work is done, it is as one of rs_park */
+bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* parked: takes a slot again, even one too many */
 bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* released, parked: all of it came */
@@ -435,6 +443,7 @@ struct rs_outlet_stats {
     struct rs_outlet_settings settings;     /* the first one's name is empty */
     uint32_t retired, window, queued, outstanding, parked;
     uint64_t refused;                       /* RS_SHARE_FULL since it had its part of a class's places */
+    uint32_t stalled_s;                     /* the host's: for how long none was released that waits; 0: no stall */
 };
 /* 0 if there is no such outlet */
 bool rs_outlet_stats(const rs_engine_t *e, uint32_t outlet, struct rs_outlet_stats *out);

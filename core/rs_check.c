@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct sums {
-    uint64_t queued, outstanding, parked, expected, longs, longs_queued, briefs;
+    uint64_t queued, outstanding, parked, occupying, expected, longs, longs_queued, briefs;
 };
 
 static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
@@ -52,7 +52,10 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
         s->longs_queued += !r->brief;
         s->briefs += r->brief;
         break;
-    case RS_PARKED: s->parked++; break;
+    case RS_PARKED:
+        s->parked++;
+        s->occupying += r->occupies;
+        break;
     case RS_RELEASED:
         s->outstanding++;
         s->longs += !r->brief;
@@ -139,7 +142,7 @@ static const char *check_window(const rs_engine_t *e, const struct rs_outlet *o,
 
 static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
     struct sums s = { 0 };
-    uint64_t queued = 0, live = 0, held = 0, parked = 0, briefs = 0;
+    uint64_t queued = 0, live = 0, held = 0, parked = 0, occupying = 0, briefs = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
     const char *wrong = check_window(e, o, n);
     if (wrong) return wrong;
@@ -168,6 +171,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
         if (f->owed > rs_flow_owed_max(e, f)) return "a class owes more than it may";
         if (f->parked > f->live) return "a flow has more parked than there are";
+        if (f->occupying > f->parked) return "more of a flow occupy their backend than are parked";
+        occupying += f->occupying;
         if (f->held != (e->watch & RS_WATCH_BOUNDS && rs_is_at_bound(row, f)))
             return "a flow is held back and has slots left, or is not and has none";
         queued += f->queued;
@@ -178,6 +183,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     }
     if (held != o->held || parked != o->parked) return "an outlet's counts of those held back or parked are wrong";
     if (briefs != (e->watch & RS_WATCH_LONGS ? s.briefs : 0)) return "the flows' counts of brief requests don't add up";
+    if (occupying != s.occupying) return "the counts of parked requests that occupy their backend don't add up";
     if (queued != o->queued) return "an outlet's queues don't add up";
     if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";
     const struct rs_sched_ops *sched = rs_sched_ops(e);

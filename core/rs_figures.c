@@ -64,6 +64,8 @@ static const struct {
     { "parked", "parked", "Those that have given their slots back.", BASE_GAUGE, FIELD(parked) },
     { "refused_total", "refused", "Requests answered 503 since it had its part of their class's places.", BASE_COUNTER,
       FIELD(refused) },
+    { "stalled_seconds", "stalled_s", "Seconds for which requests have waited for it, and none was released.",
+      BASE_GAUGE, FIELD(stalled_s) },
 #undef FIELD
 };
 #define OUTLET_FIGURES (sizeof outlet_figures / sizeof *outlet_figures)

@@ -5,7 +5,7 @@
  *     free     → queued     rs_submit              queued   → free       rs_cancel, rs_reclaim
  *     queued   → refused    rs_overdue             refused  → free       rs_cancel, rs_reclaim
  *     queued   → released   rs_pick                released → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
- *     released → parked     rs_park                parked   → released   rs_resume
+ *     released → parked     rs_park, rs_park_occupying                   parked   → released   rs_resume
  *     parked   → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
@@ -21,6 +21,7 @@
 #include "class_queue.h"
 #include "class_rests.h"
 #include "rs_account.h"
+#include "rs_occupied.h"
 #include "rs_reserve.h"
 #include "rs_standing.h"
 
@@ -138,6 +139,23 @@ static RARELY void let_go(rs_engine_t *e, struct rs_outlet *o, const struct rs_c
     f->held = 0;
 }
 
+/* Which classes are active may have changed: so have the bounds of those that occupy their backend. */
+static RARELY void set_shares(rs_engine_t *e) {
+    e->occupied_at = e->now + RS_OCCUPIED_EVERY;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet *o = rs_outlet(e, n);
+        uint64_t weights = o->parked ? rs_active_weights(e, o) : 0;
+        for (uint32_t c = 0; o->parked && c < e->classes; c++) {
+            struct rs_flow *f = rs_flow(e, o, c);
+            if (!f->occupying) continue;
+            f->share = rs_occupied_share(o, f, weights);
+            if (!(e->watch & RS_WATCH_BOUNDS)) continue;
+            hold_back(e, o, rs_class_row(e, c), f);
+            let_go(e, o, rs_class_row(e, c), f);
+        }
+    }
+}
+
 /* ---- queued ------------------------------------------------------------------------------------------------------ */
 
 static RARELY enum rs_refusal life_refuse(struct rs_class_row *row, enum rs_refusal why) {
@@ -248,7 +266,8 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->seq = e->seq++;
     r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
-    r->was_parked = 0;
+    r->was_parked = r->occupies = 0;
+    f->came = now;
     r->brief = !(e->watch & RS_WATCH_LONGS) || is_brief(e, o, estimate);
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
@@ -524,6 +543,7 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     rs_enter(e);
     now = rs_clamp_now(e, now);
     *again = RS_NEVER;
+    if (e->occupying && now >= e->occupied_at) set_shares(e);
     if (!e->backlog_map) return RS_NO_TICKET;
     struct rs_outlet *o = rs_outlet(e, 0);
     uint32_t t = e->capacity.outlets > 1 ? take_of_several(e, now, again, &o) : take_of_one(e, o, now, again);
@@ -625,7 +645,22 @@ bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     return r->received > r->covered ? life_goes_on(e, r, row) : true;
 }
 
-bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+static void stop_occupying(rs_engine_t *e, struct rs_flow *f, struct rs_ticket_row *r) {
+    if (!r->occupies) return;
+    r->occupies = 0;
+    f->occupying--;
+    e->occupying--;
+}
+
+static void start_occupying(rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f) {
+    f->occupying++;
+    e->occupying++;
+    if (!rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
+    f->share = rs_occupied_share(o, f, rs_active_weights(e, o));
+}
+
+/* A discipline of tickets knows no bounds: there it is counted, and nothing else. */
+static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -633,6 +668,7 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
+    r->occupies = occupies;
     set_life(r, rs_life(t, RS_PARKED));
     struct rs_flow *f = rs_row_flow(e, r);
     give_slot(e, o, row, f, r);
@@ -641,7 +677,25 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     row->parked++;
     row->counts.parked++;
     f->parked++;
-    if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
+    if (r->occupies) start_occupying(e, o, f);
+    if (!(e->watch & RS_WATCH_BOUNDS)) return true;
+    hold_back(e, o, row, f);
+    let_go(e, o, row, f);
+    return true;
+}
+
+bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, false); }
+
+bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, true); }
+
+bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+    rs_enter(e);
+    rs_clamp_now(e, now);
+    struct rs_ticket_row *r = rs_row_in(e, t, RS_PARKED);
+    if (!r || !r->occupies) return false;
+    struct rs_flow *f = rs_row_flow(e, r);
+    stop_occupying(e, f, r);
+    if (e->watch & RS_WATCH_BOUNDS) let_go(e, rs_flow_outlet(e, f), rs_row_class(e, r), f);
     return true;
 }
 
@@ -660,7 +714,10 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     brief_comes(e, f, r);
     row->counts.resumed++;
     f->parked--;
-    if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
+    stop_occupying(e, f, r);
+    if (!(e->watch & RS_WATCH_BOUNDS)) return true;
+    hold_back(e, o, row, f);
+    let_go(e, o, row, f);
     return true;
 }
 
@@ -695,6 +752,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
         o->parked--;
         row->parked--;
         f->parked--;
+        stop_occupying(e, f, r);
     }
     if (whole) {
         learn(e, row, length);

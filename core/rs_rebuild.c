@@ -69,6 +69,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
     e->busy_map = 0;
     e->looked = 0;
     e->look_at = e->now;
+    e->occupying = 0;
+    e->occupied_at = e->now;
     e->free_first = RS_NIL;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
@@ -92,7 +94,9 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             const struct rs_class_row *row = rs_class_row(e, c);
             struct rs_flow *f = rs_flow(e, o, c);
             rs_queue_clear(f);
-            f->live = f->parked = f->held = 0;
+            f->live = f->parked = f->occupying = f->held = 0;
+            f->share = RS_NIL;
+            f->came = 0;
             f->briefs = 0;
             f->demand = 0;
             f->demand_ms = (uint32_t)(e->now / 1000);
@@ -126,6 +130,11 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     f->live++;
     if (f->within) rs_keys_enter(e, f, rs_ticket_index(rs_row_ticket(r)));
     if (rs_row_state(r) == RS_PARKED) {
+        if (r->occupies) {
+            f->occupying++;
+            e->occupying++;
+            if (!rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
+        }
         f->parked++;
         o->parked++;
         row->parked++;

@@ -146,7 +146,8 @@ bool rs_has_slot(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
     const struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || r->outlet >= e->capacity.outlets) return false;
-    if (rs_row_flow(e, r)->held) return false;
+    /* One that occupies its backend counts against its class's slots already. */
+    if (rs_row_flow(e, r)->held && !(rs_row_state(r) == RS_PARKED && r->occupies)) return false;
     return rs_outlet(e, r->outlet)->outstanding < rs_outlet(e, r->outlet)->open_below;
 }
 

@@ -61,13 +61,16 @@ static size_t make_refusal(const struct ccn_answer *r, const struct ccn_waiter *
     return ccn_cut_refusal(&name, a->exact, status, why, ccn_waiter_key(a), bytes, NDN_PACKET_MAX);
 }
 
-/* The Data for who asked like this one; 0: there is none. */
-static size_t make_answer(const struct ccn_answer *r, const struct ccn_waiter *a, uint8_t bytes[NDN_PACKET_MAX]) {
+size_t ccn_answer_make(const struct ccn_answer *r, const struct ccn_waiter *a, uint8_t bytes[NDN_PACKET_MAX]) {
     uint8_t room[CCN_NAME_MAX + 128];
     struct ndn_name name;
 
     if (!r->cut) return make_refusal(r, a, r->status, r->why, bytes);
     if (a->metadata) return ccn_cut_metadata(&r->page, r->cut, r->made, ccn_waiter_key(a), bytes, NDN_PACKET_MAX);
+    if (!a->exact) {
+        name = asked_name(r, false, room, sizeof room);
+        return ccn_cut_first(&name, r->cut, r->made, ccn_waiter_key(a), bytes, NDN_PACKET_MAX);
+    }
     if (r->cut->sealed || r->cut->n > 1)
         return make_refusal(r, a, HTTP_NOT_ACCEPTABLE,
                             "This page is sealed, or has more than one segment: ask for it with CanBePrefix.\n", bytes);
@@ -75,24 +78,22 @@ static size_t make_answer(const struct ccn_answer *r, const struct ccn_waiter *a
     return ccn_cut_exact(&name, r->cut, r->made, ccn_waiter_key(a), bytes, NDN_PACKET_MAX);
 }
 
-/* In how many ways an Interest may ask for a page: for its metadata or not, under just that name or not. */
-enum { WAYS = 4 };
-static unsigned way_of(const struct ccn_waiter *a) { return (unsigned)a->metadata << 1 | (unsigned)a->exact; }
+unsigned ccn_waiter_way(const struct ccn_waiter *a) { return (unsigned)a->metadata << 1 | (unsigned)a->exact; }
 
 void ccn_answer_all(const struct ccn_answer *r, struct ccn_waiter *all) {
     uint8_t bytes[NDN_PACKET_MAX];
 
-    for (unsigned way = 0; way < WAYS; way++) {
+    for (unsigned way = 0; way < CCN_WAYS; way++) {
         bool made = false;
         size_t n = 0;
         for (struct ccn_waiter *a = all; a; a = a->next) {
-            if (way_of(a) != way) continue;
+            if (ccn_waiter_way(a) != way) continue;
             if (r->cut && !a->metadata && !a->exact) {
                 const struct ccn_store_id *first = r->cut->has_first ? &r->cut->first : &r->cut->id;
                 ccn_face_reply(a->face, ccn_reply_kept(&a->token, first, 0, r->cut->n, true));
                 continue;
             }
-            if (!made) n = make_answer(r, a, bytes);
+            if (!made) n = ccn_answer_make(r, a, bytes);
             made = true;
             if (n) ccn_face_reply(a->face, ccn_reply_bytes(&a->token, bytes, n));
         }

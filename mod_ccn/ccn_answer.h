@@ -34,6 +34,14 @@ struct ccn_answer {
     const char            *why;
 };
 
+/* In how many ways an Interest may ask for a page: for its metadata or not, under just that name or not. */
+#define CCN_WAYS 4u
+unsigned ccn_waiter_way(const struct ccn_waiter *w);
+
+/*
+ * The Data for one of them, where made->body is the first segment's content alone; its bytes, 0: there is none.
+ */
+size_t ccn_answer_make(const struct ccn_answer *r, const struct ccn_waiter *w, uint8_t bytes[NDN_PACKET_MAX]);
 /* Those who asked in the same way get the same Data, which is made and signed once.  Frees them. */
 void ccn_answer_all(const struct ccn_answer *r, struct ccn_waiter *all);
 

@@ -168,7 +168,7 @@ static bool call_is_let_in(struct ccn_call *c, struct service_problem *problem) 
 
 /* A private result is one caller's: each of the others has a run of its own, which nobody joins. */
 static void call_again(const struct ccn_call *like, struct ccn_call_wait *w) {
-    struct ccn_caller who = { like->class.class, like->over, true, w->alone, like->deep, like->whose };
+    struct ccn_caller who = { like->class.class, like->over, true, w->alone, like->deep, like->whose, NULL };
     struct service_problem problem = { 0 };
     struct service_call read;
     struct ccn_call *c = NULL;
@@ -353,7 +353,7 @@ static void param_came(void *of, struct ccn_result *r) {
 
 static void gather(struct ccn_call *c, unsigned i) {
     const struct service_param *p = &c->bound.service->params[i];
-    struct ccn_caller who = { c->class.class, c->over, false, false, c->deep + 1, c->whose };
+    struct ccn_caller who = { c->class.class, c->over, false, false, c->deep + 1, c->whose, NULL };
     struct ccn_call_gather *g = c->gathers + i;
 
     *g = (struct ccn_call_gather){ c, i };
@@ -504,6 +504,7 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     struct ccn_call_wait *w = calloc(1, sizeof *w);
     struct ccn_result *kept;
     struct ccn_call *c = NULL;
+    uint64_t at_us, fresh_us;
 
     if (who->deep >= SERVICE_CALLS_DEEP)
         service_fail(&problem, SERVICE_TOO_DEEP, "more than %u calls stand in each other", SERVICE_CALLS_DEEP);
@@ -512,6 +513,12 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     if (!c) {
         free(w);
         tell_problem(&problem, done, of);
+        return;
+    }
+    if (!who->fresh && who->kept && ccn_results_look(c->bound.key, &at_us, &fresh_us) &&
+        who->kept(of, c->bound.key, at_us, fresh_us)) {
+        call_free(c);
+        free(w);
         return;
     }
     kept = who->fresh ? NULL : ccn_results_get(c->bound.key);
@@ -529,6 +536,23 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
     *w = (struct ccn_call_wait){ NULL, done, of, who->alone };
     if (call_join(c, w)) call_take_off(c);
     else call_free(c);
+}
+
+char *ccn_call_key(const char *text, size_t n, enum service_over over) {
+    struct service_problem problem = { 0 };
+    struct service_call call;
+    struct service_bound bound;
+    char *key = NULL;
+
+    if (!service_call_read(text, n, &call, &problem)) {
+        if (!service_bind(ccn_services(), over, &call, &bound, &problem)) {
+            key = strdup(bound.key);
+            service_bound_free(&bound);
+        }
+        service_call_free(&call);
+    }
+    service_problem_free(&problem);
+    return key;
 }
 
 void ccn_call(const struct ccn_caller *who, const char *text, size_t n, ccn_call_done *done, void *of) {

@@ -37,6 +37,11 @@ struct ccn_caller {
     bool     alone;                     /* over HTTP: it may have a private result */
     unsigned deep;                      /* of the call that it stands in; 0: in none */
     uint32_t whose;                     /* for ccn_room_tag */
+    /*
+     * NULL, or: a result is kept, under that key; without its content.  True: the caller does the rest, and `done` is
+     * not called.
+     */
+    bool   (*kept)(void *of, const char *key, uint64_t at_us, uint64_t fresh_us);
 };
 
 /* There is a result, or a problem's object in its place; NULL: no memory.  The callee releases it.  Without locks. */
@@ -46,6 +51,9 @@ typedef void ccn_call_done(void *of, struct ccn_result *r);
 void ccn_call(const struct ccn_caller *who, const char *text, size_t n, ccn_call_done *done, void *of);
 /* The same of a call that was read; it stays the caller's. */
 void ccn_call_read(const struct ccn_caller *who, const struct service_call *call, ccn_call_done *done, void *of);
+
+/* What equal calls have in common (service_bind.h, `key`): malloc'ed; NULL: the text is no call of a service here. */
+char *ccn_call_key(const char *text, size_t n, enum service_over over);
 
 /* In the thread that does chores, now and then and when it was woken: calls that wait for another process. */
 void ccn_call_look_after(void);

@@ -33,6 +33,7 @@
     c(strange, "Interests for names that nothing has.")                                                             \
     c(joined, "Interests for a page that was being made for another one already.")                                  \
     c(segments, "Segments sent from pages that were kept.")                                                         \
+    c(signatures, "Data that were signed, each segment counts.")                                                    \
     c(gone, "Interests for segments of pages that are not kept, or no longer.")                                     \
     c(displaced, "Pages whose place in the full queue went to others: who holds most of it makes room.")             \
     c(turned_away, "Connections that were closed because of too many: the new one, or one that was silent.")        \

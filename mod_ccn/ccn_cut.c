@@ -12,8 +12,14 @@
 #include "ccn_hint.h"
 #include "ccn_sealed.h"
 #include "ccn_threads.h"
+#include "ndn/ndn_lp.h"
 
-#define P ccn_process
+#define P        ccn_process
+/*
+ * A result is cut once, and its segments are sent for as long as it is fresh: a cache must not take the later ones for
+ * fresh when the result is not any more.
+ */
+#define LATER_MS 10000u
 
 static uint64_t next_version(void) {
     uint64_t now = (uint64_t)apr_time_now(), last = atomic_load(&P.area->version), next;
@@ -23,15 +29,25 @@ static uint64_t next_version(void) {
     return next;
 }
 
-struct ccn_store_id ccn_cut_id(const struct ccn_seen_as *as, struct ndn_span name) {
+struct ccn_store_id ccn_cut_shared_id(const struct ccn_seen_as *as, struct ndn_span name) {
     const server_rec *s = as->server;
+    struct ndn_name key = ndn_key_name(ccn_key_of(ccn_host_of(s)));
     struct ccn_store_id id = ccn_store_id(&P.store, name.at, name.n),
-                        host = ccn_store_id(&P.store, s->server_hostname, strlen(s->server_hostname)),
+                        signer = ccn_store_id(&P.store, key.bytes.at, key.bytes.n),
+                        host = ccn_store_id(&P.store, s->server_hostname, strlen(s->server_hostname));
+
+    /* What another key has signed, before a restart, is not found. */
+    for (int i = 0; i < 2; i++) id.half[i] ^= host.half[i] + s->port + (signer.half[i] << 2 | signer.half[i] >> 62);
+    id.holder = ccn_address(P.hash_key, as->client->ipaddr_ptr, (size_t)as->client->ipaddr_len);
+    return id;
+}
+
+struct ccn_store_id ccn_cut_id(const struct ccn_seen_as *as, struct ndn_span name) {
+    struct ccn_store_id id = ccn_cut_shared_id(as, name),
                         from = ccn_store_id(&P.store, as->client_ip, strlen(as->client_ip));
 
     /* Turned, so that a host and an address that read alike do not take each other off. */
-    for (int i = 0; i < 2; i++) id.half[i] ^= host.half[i] + s->port + (from.half[i] << 1 | from.half[i] >> 63);
-    id.holder = ccn_address(P.hash_key, as->client->ipaddr_ptr, (size_t)as->client->ipaddr_len);
+    for (int i = 0; i < 2; i++) id.half[i] ^= from.half[i] << 1 | from.half[i] >> 63;
     return id;
 }
 
@@ -58,7 +74,7 @@ static void say_instead(struct ccn_made *m, int status, const char *why) {
     m->freshness_ms = 0;
 }
 
-static void object_name(const struct ndn_name *page, struct ndn_span digest, struct ccn_cut *cut) {
+bool ccn_cut_name(const struct ndn_name *page, struct ndn_span digest, struct ccn_cut *cut) {
     static const char hex[] = "0123456789abcdef";
     struct ndn_out o = ndn_out_into(cut->name, sizeof cut->name);
 
@@ -74,6 +90,7 @@ static void object_name(const struct ndn_name *page, struct ndn_span digest, str
     }
     ndn_put_component_number(&o, NDN_VERSION_COMPONENT, cut->version);
     cut->name_n = o.full ? 0 : o.n;
+    return !o.full;
 }
 
 /* All that a Data of this page says but its segment and content. */
@@ -124,6 +141,12 @@ struct cutting {
     size_t size;          /* of each but the last */
 };
 
+/* Every Data that is signed, one by one, is counted here. */
+static size_t sign(const struct ndn_data_form *f, void *out, size_t room) {
+    ccn_count(&P.area->signatures);
+    return ndn_data_write(f, out, room);
+}
+
 /* What segment i says and holds, under that name. */
 static struct ndn_data_form segment_of(const struct cutting *c, struct ndn_span name, uint32_t i) {
     struct ndn_data_form f = form_of(name, c->cut, c->m, c->whom->key);
@@ -131,6 +154,7 @@ static struct ndn_data_form segment_of(const struct cutting *c, struct ndn_span 
 
     f.segment = i;
     if (i == 0) say_about(&f, c->cut, c->m);
+    else if (c->whom->shared && f.freshness_ms > LATER_MS) f.freshness_ms = LATER_MS;
     f.content.at = c->body.at + at;
     f.content.n = c->body.n - at < c->size ? c->body.n - at : c->size;
     return f;
@@ -152,9 +176,11 @@ static bool cut_some(const struct cutting *c, struct ccn_draft *d, uint32_t i, u
         if (!room[k]) return false;
     }
     if (ndn_key_type(c->whom->key) != NDN_SIGNED_DIGEST) {
-        for (uint32_t k = 0; k < n; k++) bytes[k] = ndn_data_write(&forms[k], room[k], P.store.block);
+        for (uint32_t k = 0; k < n; k++) bytes[k] = sign(&forms[k], room[k], P.store.block);
     } else if (!ndn_data_write_some(forms, room, P.store.block, n, bytes)) {
         return false;
+    } else {
+        atomic_fetch_add_explicit(&P.area->signatures, n, memory_order_relaxed);
     }
     for (uint32_t k = 0; k < n; k++) {
         if (!bytes[k]) return false;
@@ -167,7 +193,7 @@ static bool cut_into(const struct cutting *c) {
     struct ccn_cut *cut = c->cut;
     struct ccn_draft d;
 
-    cut->id = ccn_cut_id(c->whom->as, object_of(cut));
+    cut->id = (c->whom->shared ? ccn_cut_shared_id : ccn_cut_id)(c->whom->as, object_of(cut));
     if (!ccn_store_begin(&P.store, shm_now(), getpid(), &cut->id, cut->n, &d)) return false;
     for (uint32_t i = 0; i < cut->n; i += NDN_DATA_SOME) {
         uint32_t n = cut->n - i < NDN_DATA_SOME ? cut->n - i : NDN_DATA_SOME;
@@ -198,7 +224,7 @@ static bool keep_first(const struct cutting *c) {
     if (!ccn_store_begin(&P.store, shm_now(), getpid(), &cut->first, 1, &d)) return false;
     f = segment_of(c, (struct ndn_span){ bytes, o.n }, 0);
     room = ccn_store_room(&P.store, &d, 0);
-    n = room ? ndn_data_write(&f, room, P.store.block) : 0;
+    n = room ? sign(&f, room, P.store.block) : 0;
     if (!n) {
         ccn_store_drop(&P.store, &d);
         return false;
@@ -251,7 +277,7 @@ static bool cut_once(const struct ccn_cut_for *whom, const struct ccn_made *m, s
     cut->version = next_version();
     cut->status = m->status;
     cut->sealed = whom->caller != NULL;
-    object_name(&whom->page, whom->digest, cut);
+    ccn_cut_name(&whom->page, whom->digest, cut);
     cut->window = 1024;
     first = form_of(object_of(cut), cut, m, whom->key);
     first.segment = first.last = CCN_SEGMENTS_MAX;
@@ -277,6 +303,76 @@ bool ccn_cut(const struct ccn_cut_for *whom, struct ccn_made *m, struct ccn_cut 
     ccn_count(&P.area->no_store);
     say_instead(m, HTTP_SERVICE_UNAVAILABLE, why);
     return cut_once(whom, m, cut, &why);
+}
+
+size_t ccn_cut_result_size(struct ndn_span page, const struct ndn_key *key) {
+    static const uint8_t any[NDN_MEDIA_TYPE_MAX];
+    struct ndn_data_form f = { .name = page,
+                               .segment = CCN_SEGMENTS_MAX,
+                               .last = CCN_SEGMENTS_MAX,
+                               .content_type = NDN_NO,
+                               .freshness_ms = UINT64_MAX - 1,
+                               .window = UINT64_MAX - 1,
+                               .status = 1000,
+                               .media_type = { any, NDN_MEDIA_TYPE_MAX - 1 },
+                               .encoding = { any, NDN_ENCODING_MAX },
+                               .key = key };
+    size_t version = ndn_component_number_size(NDN_VERSION_COMPONENT, UINT64_MAX), over = ndn_data_room(&f) + version,
+           block = P.store.block > over + 256 ? P.store.block - over : 0, packet, size;
+
+    /* Another name of the same call is as long as a name may be. */
+    over += CCN_NAME_MAX + 128 - page.n;
+    packet = NDN_PACKET_MAX - NDN_LP_HEAD_MAX > over ? NDN_PACKET_MAX - NDN_LP_HEAD_MAX - over : 0;
+    size = block < packet ? block : packet;
+    return size < (size_t)ccn_config()->segment ? size : (size_t)ccn_config()->segment;
+}
+
+bool ccn_cut_result(const struct ccn_cut_for *whom, const struct ccn_made *m, uint64_t version, size_t size,
+                    struct ccn_cut *cut, const char **why) {
+    struct cutting c = { whom, m, cut, { m->body, m->n }, size };
+
+    memset(cut, 0, offsetof(struct ccn_cut, name));
+    cut->has_first = false;
+    cut->version = version;
+    cut->status = m->status;
+    *why = "the name is too long for a segment";
+    return size && ccn_cut_name(&whom->page, whom->digest, cut) &&
+           cut_body(&c, m->n ? (m->n + size - 1) / size : 1, why);
+}
+
+size_t ccn_cut_first(const struct ndn_name *name, const struct ccn_cut *cut, const struct ccn_made *m,
+                     const struct ndn_key *key, void *out, size_t room) {
+    uint8_t bytes[CCN_NAME_MAX + 128];
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    struct ndn_data_form f = form_of((struct ndn_span){ bytes, 0 }, cut, m, key);
+
+    ndn_put(&o, name->bytes.at, name->bytes.n);
+    ndn_put_component_number(&o, NDN_VERSION_COMPONENT, cut->version);
+    if (o.full) return 0;
+    f.name.n = o.n;
+    f.segment = 0;
+    say_about(&f, cut, m);
+    f.content = (struct ndn_span){ m->body, m->n };
+    return sign(&f, out, room);
+}
+
+size_t ccn_cut_renamed(struct ndn_span name, const struct ndn_data *kept, const struct ndn_key *key, void *out,
+                       size_t room) {
+    struct ndn_data_form f = {
+        .name = name,
+        .segment = ndn_segment_of(&kept->name),
+        .last = ndn_data_last(kept),
+        .content_type = kept->content_type == NDN_NO ? NDN_NO : NDN_BLOB,
+        .freshness_ms = kept->freshness_ms,
+        .window = kept->window,
+        .status = kept->status,
+        .media_type = kept->media_type,
+        .location = kept->location,
+        .encoding = kept->encoding,
+        .content = kept->content,
+        .key = key,
+    };
+    return sign(&f, out, room);
 }
 
 size_t ccn_cut_metadata(const struct ndn_name *page, const struct ccn_cut *cut, const struct ccn_made *m,
@@ -305,7 +401,7 @@ size_t ccn_cut_metadata(const struct ndn_name *page, const struct ccn_cut *cut, 
     f.freshness_ms = 1;
     say_about(&f, cut, m);
     f.content = (struct ndn_span){ content, c.n };
-    return ndn_data_write(&f, out, room);
+    return sign(&f, out, room);
 }
 
 size_t ccn_cut_exact(const struct ndn_name *name, const struct ccn_cut *cut, const struct ccn_made *m,
@@ -315,7 +411,7 @@ size_t ccn_cut_exact(const struct ndn_name *name, const struct ccn_cut *cut, con
     f.last = NDN_NO_NUMBER;
     say_about(&f, cut, m);
     f.content = (struct ndn_span){ m->body, m->n };
-    return ndn_data_write(&f, out, room);
+    return sign(&f, out, room);
 }
 
 size_t ccn_cut_refusal(const struct ndn_name *name, bool exact, int status, const char *why, const struct ndn_key *key,
@@ -340,5 +436,5 @@ size_t ccn_cut_refusal(const struct ndn_name *name, bool exact, int status, cons
     }
     if (o.full) return 0;
     f.name = (struct ndn_span){ bytes, o.n };
-    return ndn_data_write(&f, out, room);
+    return sign(&f, out, room);
 }

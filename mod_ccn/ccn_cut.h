@@ -16,6 +16,8 @@
 
 #include "ccn_make.h"
 
+#define CCN_GONE "This version is not kept, or no longer: ask for the page anew.\n"
+
 /* Which page, and for whom. */
 struct ccn_cut_for {
     const struct ccn_seen_as *as;
@@ -23,6 +25,7 @@ struct ccn_cut_for {
     struct ndn_span           digest;   /* of the parameters; n = 0: it was asked for by its plain name */
     const uint8_t            *caller;   /* NDN_SEAL_KEY bytes that it is sealed for; NULL: it is not */
     const struct ndn_key     *key;      /* what Data is signed with */
+    bool                      shared;   /* whatever address asks */
 };
 
 struct ccn_cut {
@@ -48,9 +51,28 @@ bool ccn_cut(const struct ccn_cut_for *whom, struct ccn_made *m, struct ccn_cut 
 
 /* What a name is kept by: each host has its own, and each address that asks. */
 struct ccn_store_id ccn_cut_id(const struct ccn_seen_as *as, struct ndn_span name);
+/* The same of what all addresses share. */
+struct ccn_store_id ccn_cut_shared_id(const struct ccn_seen_as *as, struct ndn_span name);
 /* Microseconds since that version was made, as it says itself; 0 of one that can't be. */
 uint64_t ccn_cut_age(uint64_t version);
 
+/*
+ * The content that each segment of a result has, but the last: the same of each time that it is cut, and so short that
+ * a segment fits under any name of the same call.  0: the name is too long.
+ */
+size_t ccn_cut_result_size(struct ndn_span page, const struct ndn_key *key);
+/* A result as that version; *why if there is no room. */
+bool ccn_cut_result(const struct ccn_cut_for *whom, const struct ccn_made *m, uint64_t version, size_t size,
+                    struct ccn_cut *cut, const char **why);
+/* The name of that version: cut->name.  False: it is too long. */
+bool ccn_cut_name(const struct ndn_name *page, struct ndn_span digest, struct ccn_cut *cut);
+
+/* The first segment of what was cut, below that name: m->body is its content alone.  0: no room. */
+size_t ccn_cut_first(const struct ndn_name *name, const struct ccn_cut *cut, const struct ccn_made *m,
+                     const struct ndn_key *key, void *out, size_t room);
+/* A segment that is kept, under another name, which ends with its version.  0: no room. */
+size_t ccn_cut_renamed(struct ndn_span name, const struct ndn_data *kept, const struct ndn_key *key, void *out,
+                       size_t room);
 /* The metadata of what was cut, for a plain name (RDR): one Data, its bytes in `out`; 0: no room. */
 size_t ccn_cut_metadata(const struct ndn_name *page, const struct ccn_cut *cut, const struct ccn_made *m,
                         const struct ndn_key *key, void *out, size_t room);

@@ -321,9 +321,18 @@ static void refuse(struct ccn_face *f, const struct ndn_interest *i, const struc
     if (n) out_or_wait(f, ccn_reply_bytes(t, bytes, n));
 }
 
+/*
+ * Each page that waits holds the face, and so does each Interest that waits for one.  The queue bounds the pages
+ * (ccn_room.h), JOINS the Interests that joined others' pages.
+ */
+static bool is_owed_too_much(struct ccn_face *f) {
+    const struct ccn_site *c = ccn_config();
+    return atomic_load(&f->holders) > 2 * (unsigned)(c->queue + c->threads) + JOINS;
+}
+
 static void want_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_wanted *w,
                          const struct ccn_token *t) {
-    struct ccn_store_id id = ccn_cut_id(&f->as, w->object.bytes);
+    struct ccn_store_id id = (w->is_result ? ccn_cut_shared_id : ccn_cut_id)(&f->as, w->object.bytes);
     uint32_t left;
 
     if (ccn_config()->scheduler != CCN_FIFO && has_room(f) && ccn_out_empty(f->waiting)) {
@@ -350,22 +359,17 @@ static void want_segment(struct ccn_face *f, const struct ndn_interest *i, const
             return;
         }
     }
+    if (w->is_result) {
+        if (!is_owed_too_much(f)) ccn_work_result_segment(f, i, w, t);
+        return;
+    }
     ccn_count(&P.area->gone);
-    refuse(f, i, t, HTTP_GONE, "This version is not kept, or no longer: ask for the page anew.\n");
+    refuse(f, i, t, HTTP_GONE, CCN_GONE);
 }
 
 static bool names_a_packet(const struct ndn_name *name) {
     struct ndn_element c;
     return ndn_name_at(name, name->n - 1, &c) && c.type == NDN_DIGEST_COMPONENT;
-}
-
-/*
- * A page that waits, and each who waits for one, holds the face: as many pages as the queue has room for, which decides
- * whose go (ccn_room.h), and who joined them.
- */
-static bool is_owed_too_much(struct ccn_face *f) {
-    const struct ccn_site *c = ccn_config();
-    return atomic_load(&f->holders) > 2 * (unsigned)(c->queue + c->threads) + JOINS;
 }
 
 static void take_interest(struct ccn_face *f, struct ndn_span packet, struct ndn_span token) {

@@ -23,8 +23,7 @@ APLOG_USE_MODULE(ccn);
 #define NO_MORE     "CCN_NO_MORE"
 #define NOWHERE     "CCN_NOWHERE"
 
-static apr_socket_t *no_socket;  /* one for all: nothing is ever read from it or written to it */
-static conn_rec *above;          /* what all our connections are below, as far as anybody looks */
+static module *event;            /* the event MPM; NULL: another one */
 static apr_allocator_t **memory; /* of each service thread, which keeps some of what a page took for the next one */
 
 static apr_sockaddr_t *host_address, *nobodys_address; /* of requests that no client makes */
@@ -222,30 +221,15 @@ void ccn_make_register(void) {
     ap_register_input_filter(NO_MORE, no_more_filter, NULL, AP_FTYPE_NETWORK);
 }
 
-/*
- * The event MPM makes a connection below another one from what it has of that: a state that it reads, and which says
- * nothing here.  How large it is only the MPM knows.
- */
-static void satisfy_event(conn_rec *c) {
-    for (int i = 0; ap_loaded_modules[i]; i++)
-        if (!strcmp(ap_loaded_modules[i]->name, "event.c"))
-            ap_set_module_config(c->conn_config, ap_loaded_modules[i], apr_pcalloc(c->pool, 4096));
-}
-
 int ccn_make_child_init(apr_pool_t *pchild, server_rec *s) {
+    (void)s;
     logio_add = APR_RETRIEVE_OPTIONAL_FN(ap_logio_add_bytes_out);
-    above = apr_pcalloc(pchild, sizeof *above);
-    above->pool = pchild;
-    above->base_server = s;
-    above->conn_config = ap_create_conn_config(pchild);
-    above->notes = apr_table_make(pchild, 1);
-    above->bucket_alloc = apr_bucket_alloc_create(pchild);
-    satisfy_event(above);
+    event = ap_find_linked_module("event.c");
     memory = apr_pcalloc(pchild, ((apr_size_t)ccn_config()->threads + CCN_SPARES) * sizeof *memory);
     if (apr_sockaddr_info_get(&host_address, "127.0.0.1", APR_INET, 0, 0, pchild) != APR_SUCCESS ||
         apr_sockaddr_info_get(&nobodys_address, "0.0.0.0", APR_INET, 0, 0, pchild) != APR_SUCCESS)
         return APR_EGENERAL;
-    return apr_socket_create(&no_socket, APR_INET, SOCK_STREAM, APR_PROTO_TCP, pchild);
+    return APR_SUCCESS;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
@@ -261,8 +245,8 @@ static apr_sockaddr_t *address_in(apr_pool_t *p, const apr_sockaddr_t *from) {
     return own;
 }
 
-static conn_rec *make_connection(const struct ccn_seen_as *from, const struct ndn_span *body, struct ccn_made *m,
-                                 apr_pool_t *p, apr_thread_t *thread, unsigned number) {
+static conn_rec *new_connection(const struct ccn_seen_as *from, apr_socket_t *socket, apr_pool_t *p,
+                                apr_thread_t *thread, unsigned number) {
     static _Atomic long ids;
     conn_rec *c = apr_pcalloc(p, sizeof *c);
 
@@ -276,16 +260,40 @@ static conn_rec *make_connection(const struct ccn_seen_as *from, const struct nd
     c->local_addr = address_in(p, from->local);
     c->local_ip = (char *)from->local_ip;
     c->id = (atomic_fetch_add(&ids, 1) << 10 | (long)(number & 1023)) & 0x7fffffff;
-    c->master = above;
     c->keepalives = 1; /* others do what they do at a connection's beginning when there are none */
     c->keepalive = AP_CONN_CLOSE;
     c->clogging_input_filters = 1;
     c->current_thread = thread;
-    ap_set_module_config(c->conn_config, &core_module, no_socket);
+    ap_set_module_config(c->conn_config, &core_module, socket);
+    return c;
+}
+
+/*
+ * Modules use a master connection as that of a client: its socket, notes, pool and bucket allocator.  Each request has
+ * one of its own, since other requests run in other threads.  The event MPM copies a state from it, which means
+ * nothing here; the MPM alone knows its size.
+ */
+static conn_rec *new_master(const struct ccn_seen_as *from, apr_socket_t *socket, apr_pool_t *p, apr_thread_t *thread,
+                            unsigned number) {
+    conn_rec *master = new_connection(from, socket, p, thread, number);
+
+    if (event) ap_set_module_config(master->conn_config, event, apr_pcalloc(p, 4096));
+    return master;
+}
+
+/* NULL: there is no socket.  It is not connected: it carries no byte, and ends with the pool. */
+static conn_rec *make_connection(const struct ccn_seen_as *from, const struct ndn_span *body, struct ccn_made *m,
+                                 apr_pool_t *p, apr_thread_t *thread, unsigned number) {
+    apr_socket_t *socket;
+    conn_rec *c;
+
+    if (apr_socket_create(&socket, APR_INET, SOCK_STREAM, APR_PROTO_TCP, p) != APR_SUCCESS) return NULL;
+    c = new_connection(from, socket, p, thread, number);
+    c->master = new_master(from, socket, p, thread, number);
     ap_set_module_config(c->conn_config, &ccn_module, m);
     ap_add_input_filter(NO_MORE, body->n ? apr_pmemdup(p, body, sizeof *body) : NULL, NULL, c);
     ap_add_output_filter(NOWHERE, NULL, NULL, c);
-    ap_run_pre_connection(c, no_socket);
+    ap_run_pre_connection(c, socket);
     return c;
 }
 
@@ -364,6 +372,7 @@ static void say_too_large(struct ccn_made *m) {
 void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *thread, unsigned number) {
     apr_allocator_t **mine = &memory[number];
     apr_pool_t *p;
+    conn_rec *c;
 
     m->status = HTTP_INTERNAL_SERVER_ERROR;
     if (!*mine) {
@@ -375,7 +384,8 @@ void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *threa
     }
     if (apr_pool_create_ex(&p, NULL, NULL, *mine) != APR_SUCCESS) return;
     apr_pool_tag(p, "ccn_make");
-    run_request(make_connection(o->from, &o->body, m, p, thread, number), o);
+    c = make_connection(o->from, &o->body, m, p, thread, number);
+    if (c) run_request(c, o);
     apr_pool_destroy(p);
     if (!m->whole && !m->too_large) m->n = 0; /* nobody has said for whom it is */
     if (m->too_large) say_too_large(m);

@@ -2,9 +2,10 @@
 /*
  * ccn_make.h - a page from httpd: the request for its URL runs through the normal handlers, in the thread that asks.
  *
- * The request is one on a connection of its own, below no socket: as mod_http2 has them for its streams.  What a client
- * would see of it (its address, for Require) is what the face has.  Filters of content, error documents, redirects
- * inside, logs and everything else are httpd's; the one thing that is missing is the header as text.
+ * The request has a secondary connection, as mod_http2's streams have.  That and its master connection are the
+ * request's own, and so is their socket, which is not connected.  The client's address is the face's, for Require.
+ * Filters of content, error documents, redirects inside, logs and everything else are httpd's; the one thing that is
+ * missing is the header as text.
  */
 #ifndef FAIRGATE_CCN_MAKE_H
 #define FAIRGATE_CCN_MAKE_H

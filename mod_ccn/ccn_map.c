@@ -88,6 +88,8 @@ const char *ccn_map_read(const struct ccn_map *maps, unsigned n, const struct nd
     w->exact = !i->can_be_prefix;
     wrong = read_end(i, w);
     w->is_call = is_call(&w->page);
+    /* With another component between them, it is one visitor's. */
+    w->is_result = w->is_call && w->kind == CCN_SEGMENT && w->object.n == w->page.n + 1;
     if (!m && !w->is_call) return "no prefix that is mapped";
     if (wrong || w->is_call) return wrong;
     w->map = (unsigned)(m - maps);

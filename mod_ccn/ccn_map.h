@@ -41,6 +41,7 @@ struct ccn_wanted {
     bool            is_call;        /* of a service: page ends with the component that holds "!" and its parameters, */
     struct ndn_span arguments;      /* but where they came beside the name (ApplicationParameters) */
     bool            is_listing;     /* of what is published */
+    bool            is_result;      /* CCN_SEGMENT: of a call's result, or of a listing, which all callers share */
 };
 
 /*

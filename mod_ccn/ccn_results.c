@@ -320,6 +320,28 @@ struct ccn_result *ccn_results_get(const char *key) {
     return r;
 }
 
+bool ccn_results_look(const char *key, uint64_t *at_us, uint64_t *fresh_us) {
+    struct results_head h;
+    char name[NAME_HEX + 1];
+    struct stat st;
+    bool is_kept;
+    int fd;
+
+    if (directory < 0) return false;
+    results_name(key, name);
+    fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    is_kept = !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= most_bytes / 8 &&
+              read_all(fd, &h, sizeof h) && head_holds(&h, st.st_size, strlen(key)) &&
+              h.until_us > (uint64_t)apr_time_now();
+    if (is_kept) futimens(fd, NULL); /* as in ccn_results_get */
+    close(fd);
+    if (!is_kept) return false;
+    *at_us = h.at_us;
+    *fresh_us = h.fresh_us;
+    return true;
+}
+
 /* ---- the sweep --------------------------------------------------------------------------------------------------- */
 
 struct swept {

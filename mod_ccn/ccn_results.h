@@ -56,6 +56,11 @@ void ccn_results_child_init(const char *directory, uint64_t most);
 void ccn_results_hash(const char *key, uint64_t out[2]);
 /* What is kept; NULL: nothing is. */
 struct ccn_result *ccn_results_get(const char *key);
+/*
+ * Of one that is kept: when it was made, and until when it is fresh.  False: none is.  Its content is not read, and so
+ * not verified: the caller takes nothing from this but what was made of the same result before.
+ */
+bool ccn_results_look(const char *key, uint64_t *at_us, uint64_t *fresh_us);
 /* Until then it is kept, since 1970. */
 void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t until_us);
 /* The same of what somebody was promised.  False: it is not there, nor is anything else under that key. */

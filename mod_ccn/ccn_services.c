@@ -65,7 +65,10 @@ bool ccn_services_want(const struct ndn_interest *i, struct ccn_wanted *w) {
     service = without_keyword(asked, &w->is_listing);
     if (!w->is_listing) service = w->page;
     if (!ccn_map_call(&service, text, sizeof text) || !service_table_find(&table, text, &first)) return false;
-    if (w->kind == CCN_SEGMENT) return true;
+    if (w->kind == CCN_SEGMENT) {
+        w->is_result = true;
+        return true;
+    }
     if (w->is_listing) {
         w->kind = CCN_PAGE;
         w->page = i->name;

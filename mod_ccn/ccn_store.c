@@ -163,8 +163,15 @@ static void touch(const struct ccn_store *s, struct ccn_row *r, uint64_t now, ui
     ccn_list_add(s, r);
 }
 
-enum ccn_got ccn_store_get(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id, uint64_t segment,
-                           void *out, size_t room, size_t *bytes, uint32_t *left) {
+static void keep_longer(const struct ccn_store *s, struct ccn_row *r, uint64_t now) {
+    ccn_list_remove(s, r);
+    r->touched = now;
+    ccn_list_add(s, r);
+}
+
+/* `left`: NULL if it does not go out. */
+static enum ccn_got copy_packet(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id,
+                                uint64_t segment, void *out, size_t room, size_t *bytes, uint32_t *left) {
     enum ccn_got got = CCN_NO_PAGE;
     struct ccn_row *r;
     uint32_t b, *entry;
@@ -181,13 +188,24 @@ enum ccn_got ccn_store_get(const struct ccn_store *s, uint64_t now, const struct
             got = CCN_NO_ROOM;
         } else {
             memcpy(out, s->blocks + (uint64_t)b * s->block, *bytes);
-            touch(s, r, now, entry);
-            *left = r->left;
+            if (left) touch(s, r, now, entry);
+            else keep_longer(s, r, now);
+            if (left) *left = r->left;
             got = CCN_GOT;
         }
     }
     store_unlock(s);
     return got;
+}
+
+enum ccn_got ccn_store_get(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id, uint64_t segment,
+                           void *out, size_t room, size_t *bytes, uint32_t *left) {
+    return copy_packet(s, now, id, segment, out, room, bytes, left);
+}
+
+enum ccn_got ccn_store_read(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id, uint64_t segment,
+                            void *out, size_t room, size_t *bytes) {
+    return copy_packet(s, now, id, segment, out, room, bytes, NULL);
 }
 
 enum ccn_got ccn_store_look(const struct ccn_store *s, const struct ccn_store_id *id, uint64_t segment,

@@ -106,6 +106,9 @@ enum ccn_got { CCN_GOT, CCN_NO_PAGE, CCN_NO_SEGMENT, CCN_NO_ROOM };
 /* A copy of that packet into `out`; *bytes of it, and *left: of its page's packets, those nobody has fetched yet. */
 enum ccn_got ccn_store_get(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id, uint64_t segment,
                            void *out, size_t room, size_t *bytes, uint32_t *left);
+/* The same for this server's own use: the packet does not count as fetched, but its page stays as if it were new. */
+enum ccn_got ccn_store_read(const struct ccn_store *s, uint64_t now, const struct ccn_store_id *id, uint64_t segment,
+                            void *out, size_t room, size_t *bytes);
 /* The same without the copy: whether it is there, and *left. */
 enum ccn_got ccn_store_look(const struct ccn_store *s, const struct ccn_store_id *id, uint64_t segment, uint32_t *left);
 

@@ -31,7 +31,7 @@ enum ccn_slow { CCN_GOES_ON, CCN_SLOW, CCN_TOO_SLOW };
 struct ccn_task_kind {
     /* In a service thread, `number` of them: ends with ccn_threads_end, and frees it. */
     void (*run)(struct ccn_task *t, apr_thread_t *thread, unsigned number);
-    /* Its deadline is over and it waits no more: true if nobody has come to wait for it meanwhile. */
+    /* It waits no more, since its deadline is over, or its place has come (prefork): true if nothing waits for it. */
     bool (*late)(struct ccn_task *t, uint64_t now);
     /* It will not run: says so to who waits, and frees it. */
     void (*drop)(struct ccn_task *t);

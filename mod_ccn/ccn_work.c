@@ -17,36 +17,13 @@
 #include "ccn_private.h"
 #include "ccn_room.h"
 #include "ccn_services.h"
-#include "ccn_threads.h"
-#include "service/service_listing.h"
+#include "ccn_work_impl.h"
 
 APLOG_USE_MODULE(ccn);
 
-#define P          ccn_process
-#define BUCKETS    1024u
-#define LISTING_MS 10000u
-#define JOINED     1024u /* who wait for one page, at most */
-
-/* The first member: ccn_threads.h. */
-struct ccn_work {
-    struct ccn_task task;
-    struct ccn_work *next; /* in its bucket */
-    struct ccn_store_id id;
-    struct ccn_waiter *waiters;
-    uint32_t nwaiters;
-    struct ccn_face *face; /* of the first who asked: as whom it is made */
-    struct ccn_class class;
-    uint64_t submitted;
-    struct ndn_name page; /* in bytes[] */
-    struct ndn_span digest;
-    bool sealed; /* for this key */
-    uint8_t key[NDN_SEAL_KEY];
-    bool is_segment; /* CcnScheduler fifo */
-    struct ccn_store_id kept;
-    uint32_t segment;
-    char *url, *fields, *signer; /* in bytes[]; the latter two may be NULL */
-    uint8_t bytes[];
-};
+#define P       ccn_process
+#define BUCKETS 1024u
+#define JOINED  1024u /* Interests that wait for one page, at most */
 
 static pthread_mutex_t works = PTHREAD_MUTEX_INITIALIZER;
 static struct ccn_work *bucket[BUCKETS];
@@ -73,14 +50,13 @@ static void work_add(struct ccn_work *w) {
     pthread_mutex_unlock(&works);
 }
 
-static void work_free(struct ccn_work *w) {
+void ccn_work_free(struct ccn_work *w) {
     ccn_waiters_free(w->waiters);
     ccn_face_release(w->face);
     free(w);
 }
 
-/* Out of the table, so that who asks from now on gets a page of its own; its waiters go to the caller. */
-static struct ccn_waiter *take_waiters(struct ccn_work *w) {
+struct ccn_waiter *ccn_work_take(struct ccn_work *w) {
     struct ccn_waiter *all;
     struct ccn_work **at;
 
@@ -119,11 +95,20 @@ static uint32_t drop_late(struct ccn_work *w, uint64_t now) {
     return left;
 }
 
-static const struct ndn_key *key_of(struct ccn_face *f) { return ccn_key_of(ccn_host_of(ccn_face_seen_as(f)->server)); }
+bool ccn_work_has_metadata(struct ccn_work *w) {
+    bool has = false;
 
-static void refuse_all(struct ccn_work *w, int status, const char *why) {
+    pthread_mutex_lock(&works);
+    for (const struct ccn_waiter *a = w->waiters; a; a = a->next) has |= a->metadata;
+    pthread_mutex_unlock(&works);
+    return has;
+}
+
+const struct ndn_key *ccn_work_key(struct ccn_face *f) { return ccn_key_of(ccn_host_of(ccn_face_seen_as(f)->server)); }
+
+void ccn_work_refuse(struct ccn_work *w, int status, const char *why) {
     const struct ccn_answer r = { .page = w->page, .digest = w->digest, .status = status, .why = why };
-    struct ccn_waiter *all = take_waiters(w);
+    struct ccn_waiter *all = ccn_work_take(w);
 
     if (w->is_segment) ccn_waiters_free(all);
     else ccn_answer_all(&r, all);
@@ -156,7 +141,8 @@ static uint64_t run_page(struct ccn_work *w, uint32_t joined, apr_thread_t *thre
         .waited_us = shm_now() - w->submitted,
         .joined = joined,
     };
-    const struct ccn_cut_for whom = { o.from, w->page, w->digest, w->sealed ? w->key : NULL, key_of(w->face) };
+    const struct ccn_cut_for whom = { o.from, w->page, w->digest, w->sealed ? w->key : NULL, ccn_work_key(w->face),
+                                      false };
     struct ccn_made m = { .most = (size_t)c->pages / 4 };
     struct ccn_cut cut;
     uint64_t began = shm_now(), work;
@@ -170,16 +156,16 @@ static uint64_t run_page(struct ccn_work *w, uint32_t joined, apr_thread_t *thre
     work = ccn_class_learn(&w->class, m.status, shm_now() - began, *made_it ? cut.n : 1);
     if (*made_it) {
         const struct ccn_answer r = { .page = w->page, .digest = w->digest, .made = &m, .cut = &cut };
-        ccn_answer_all(&r, take_waiters(w));
+        ccn_answer_all(&r, ccn_work_take(w));
     } else {
-        refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no room for pages now.\n");
+        ccn_work_refuse(w, HTTP_SERVICE_UNAVAILABLE, "There is no room for pages now.\n");
     }
     free(m.body);
     return work;
 }
 
 static void run_segment(struct ccn_work *w) {
-    struct ccn_waiter *all = take_waiters(w);
+    struct ccn_waiter *all = ccn_work_take(w);
 
     if (!all) return;
     ccn_face_reply(all->face, ccn_reply_kept(&all->token, &w->kept, w->segment, 0, false));
@@ -188,17 +174,20 @@ static void run_segment(struct ccn_work *w) {
 
 static void work_run(struct ccn_task *t, apr_thread_t *thread, unsigned number) {
     struct ccn_work *w = (struct ccn_work *)t;
-    uint32_t waiting = drop_late(w, shm_now());
+    uint64_t began = shm_now();
+    uint32_t waiting = drop_late(w, began);
     bool whole = true;
     uint64_t work = 0;
 
     if (!waiting) whole = false;
     else if (w->is_segment) {
-        run_segment(w);
-        work = ccn_class_sending(1);
-    } else work = run_page(w, waiting, thread, number, &whole);
+        (w->of_call ? ccn_work_run_segment : run_segment)(w);
+        work = shm_now() - began + ccn_class_sending(1);
+    } else if (w->of_call) work = ccn_work_run_call(w, &w->lost);
+    else work = run_page(w, waiting, thread, number, &whole);
     ccn_threads_end(t, work, whole);
-    work_free(w);
+    if (waiting && w->lost) ccn_work_call(w);
+    else ccn_work_free(w);
 }
 
 static bool work_late(struct ccn_task *t, uint64_t now) { return drop_late((struct ccn_work *)t, now) == 0; }
@@ -206,15 +195,15 @@ static bool work_late(struct ccn_task *t, uint64_t now) { return drop_late((stru
 static void work_drop(struct ccn_task *t) {
     struct ccn_work *w = (struct ccn_work *)t;
     /* Out of the table first: somebody may have joined. */
-    refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "As many pages wait as may: try again later.\n");
-    work_free(w);
+    ccn_work_refuse(w, HTTP_SERVICE_UNAVAILABLE, "As many pages wait as may: try again later.\n");
+    ccn_work_free(w);
 }
 
 static const struct ccn_task_kind work_kind = { .run = work_run, .late = work_late, .drop = work_drop };
 
 /* ---- in a face's thread ------------------------------------------------------------------------------------------ */
 
-static void work_submit(struct ccn_work *w) {
+void ccn_work_submit(struct ccn_work *w) {
     w->task.kind = &work_kind;
     w->task.class = w->class.class;
     w->task.estimate = w->class.estimate;
@@ -264,68 +253,30 @@ static struct ccn_work *work_new(struct ccn_face *f, const struct ccn_wanted *wa
 static void face_refuse(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_token *t, int status,
                         const char *why) {
     uint8_t bytes[NDN_PACKET_MAX];
-    size_t n = ccn_cut_refusal(&i->name, !i->can_be_prefix, status, why, key_of(f), bytes, sizeof bytes);
+    size_t n = ccn_cut_refusal(&i->name, !i->can_be_prefix, status, why, ccn_work_key(f), bytes, sizeof bytes);
 
     if (n) ccn_face_reply(f, ccn_reply_bytes(t, bytes, n));
 }
 
 /* ---- a call of a service ----------------------------------------------------------------------------------------- */
 
-/* What is left of a result's freshness when it was kept for a while. */
-static uint64_t left_of(const struct ccn_result *r) {
-    uint64_t now = (uint64_t)apr_time_now();
-    return r->fresh_us > now ? (r->fresh_us - now) / 1000 : 0;
-}
-
-/* The result, or a problem in its place, is cut like a page. */
-static void work_called(void *of, struct ccn_result *r) {
-    struct ccn_work *w = of;
-    struct ccn_made m = { .status = HTTP_SERVICE_UNAVAILABLE };
-    const struct ccn_cut_for whom = { ccn_face_seen_as(w->face), w->page, w->digest, w->sealed ? w->key : NULL,
-                                      key_of(w->face) };
-    struct ccn_cut cut;
-
-    if (r) m = r->made;
-    if (r && r->from_cache) m.freshness_ms = left_of(r);
-    m.body = malloc(m.n + 1);
-    if (!r || !m.body || (m.n && !memcpy(m.body, r->made.body, m.n))) {
-        refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no memory for the call.\n");
-    } else if (ccn_cut(&whom, &m, &cut)) {
-        const struct ccn_answer a = { .page = w->page, .digest = w->digest, .made = &m, .cut = &cut };
-        ccn_answer_all(&a, take_waiters(w));
-    } else {
-        refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no room for results now.\n");
-    }
-    free(m.body);
-    ccn_result_release(&r);
-    work_free(w);
-}
-
 /*
  * `w` is in the table and has who waits for it.  MustBeFresh wants what is not stale, and what is kept is not: whoever
  * wants a run of his own says so in a field, as over HTTP.
  */
-static void work_call(struct ccn_work *w, const char *text) {
+void ccn_work_call(struct ccn_work *w) {
     struct ndn_span fields = { (const uint8_t *)w->fields, w->fields ? strlen(w->fields) : 0 },
                     control = ccn_private_field(fields, "Cache-Control");
     struct ccn_caller who = {
-        .class = ccn_class_by_policy(ccn_face_seen_as(w->face), text, fields),
+        .class = ccn_class_by_policy(ccn_face_seen_as(w->face), w->url, fields),
         .over = SERVICE_NDN,
-        .fresh = control.n && memmem(control.at, control.n, "no-cache", 8),
+        .fresh = w->lost || (control.n && memmem(control.at, control.n, "no-cache", 8)),
         .whose = ccn_face_number(w->face),
+        .kept = ccn_work_kept,
     };
 
-    ccn_call(&who, text, strlen(text), work_called, w);
-}
-
-/* What is published: it changes with the configuration, and so is fresh for a moment only. */
-static void work_list(struct ccn_work *w) {
-    struct ccn_made m = { .status = HTTP_OK, .whole = true, .freshness_ms = LISTING_MS };
-
-    m.body = (uint8_t *)service_listing(ccn_services(), SERVICE_NDN, &m.n);
-    m.room = m.n;
-    strcpy(m.media_type, "application/json");
-    work_called(w, m.body ? ccn_result_new(&m) : NULL);
+    w->class.class = who.class;
+    ccn_call(&who, w->url, strlen(w->url), ccn_work_called, w);
 }
 
 /* What makes two Interests ask for the same: host, who asks (for who may), page, and parameters. */
@@ -437,7 +388,7 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     }
     a = ccn_waiter_new(f, i, wanted, t);
     if (!a || join(f, &id, a)) return;
-    if (wanted->digest.n) {
+    if (wanted->digest.n && !wanted->arguments.n) {
         /* It came once more: what it brought may be there still. */
         first = ccn_cut_id(ccn_face_seen_as(f), i->name.bytes);
         if (ccn_store_look(&P.store, &first, 0, &left) == CCN_GOT) {
@@ -445,8 +396,7 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
             ccn_waiter_free(a);
             return;
         }
-        /* What is beside a service's name is its parameters, and nobody's own. */
-        if (!wanted->arguments.n && !may_obey(f, i, t, &p)) {
+        if (!may_obey(f, i, t, &p)) {
             ccn_waiter_free(a);
             return;
         }
@@ -459,11 +409,43 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     w->id = id;
     w->waiters = a;
     w->nwaiters = 1;
+    w->way = ccn_waiter_way(a);
+    w->of_call = wanted->is_call || wanted->is_listing;
+    /* Parameters beside a service's name belong to the call, not to one visitor. */
+    w->shared = !wanted->digest.n || wanted->arguments.n;
     atomic_store(&w->task.deadline, a->deadline);
     work_add(w);
-    if (wanted->is_listing) work_list(w);
-    else if (wanted->is_call) work_call(w, url);
-    else work_submit(w);
+    if (wanted->is_listing) ccn_work_list(w);
+    else if (wanted->is_call) ccn_work_call(w);
+    else ccn_work_submit(w);
+}
+
+void ccn_work_result_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_wanted *wanted,
+                             const struct ccn_token *t) {
+    const struct ccn_private none = { .signer = NULL };
+    struct ccn_wanted object = *wanted;
+    char text[CCN_URL_MAX + NDN_PACKET_MAX] = "";
+    struct ccn_waiter *a;
+    struct ccn_work *w;
+
+    if (wanted->segment >= CCN_SEGMENTS_MAX) return;
+    if (wanted->is_call && !ccn_map_call(&wanted->page, text, sizeof text)) return;
+    a = ccn_waiter_new(f, i, NULL, t);
+    if (!a) return;
+    object.page = wanted->object;
+    w = work_new(f, &object, text, &none);
+    if (!w) {
+        ccn_waiter_free(a);
+        return;
+    }
+    w->is_segment = w->of_call = true;
+    w->segment = (uint32_t)wanted->segment;
+    w->waiters = a;
+    w->nwaiters = 1;
+    atomic_store(&w->task.deadline, a->deadline);
+    w->class.class = ccn_class_by_policy(ccn_face_seen_as(f), text, none.fields);
+    w->class.estimate = ccn_class_sending(1);
+    ccn_work_submit(w);
 }
 
 void ccn_work_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_store_id *id, uint32_t segment,
@@ -488,5 +470,5 @@ void ccn_work_segment(struct ccn_face *f, const struct ndn_interest *i, const st
     w->submitted = shm_now();
     w->class.class = ccn_config()->classes.otherwise;
     w->class.estimate = ccn_class_sending(1);
-    work_submit(w);
+    ccn_work_submit(w);
 }

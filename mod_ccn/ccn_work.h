@@ -28,6 +28,9 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
 /* CcnScheduler fifo: one for a segment that is kept. */
 void ccn_work_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_store_id *id,
                       uint32_t segment, const struct ccn_token *t);
+/* One of a call's result that is not kept under its name, or no longer: it is signed, or refused. */
+void ccn_work_result_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_wanted *w,
+                             const struct ccn_token *t);
 
 /* In a child: threads begin when the first face does. 0 or an error number. */
 int  ccn_work_start(void);

@@ -34,6 +34,7 @@
 #include "qos_heads.h"
 #include "qos_hold.h"
 #include "qos_http2.h"
+#include "qos_inner.h"
 #include "qos_keeper.h"
 #include "qos_paper.h"
 #include "qos_park.h"
@@ -42,6 +43,7 @@
 #include "qos_signers.h"
 #include "qos_status.h"
 #include "qos_threads.h"
+#include "qos_source.h"
 #include "qos_transparent.h"
 #include "qos_warn.h"
 #include "qos_went.h"
@@ -49,7 +51,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-qos-segment-14"
+#define KEPT_SEGMENT "fairgate-qos-segment-16"
 
 #define P qos_process
 
@@ -340,6 +342,11 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     ap_hook_process_connection(qos_hold_process_connection, ccn, NULL, APR_HOOK_REALLY_FIRST);
     /* Before all that may take its time. */
     ap_hook_post_read_request(qos_heads_post_read, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_pre_connection(qos_inner_pre_connection, NULL, NULL, APR_HOOK_MIDDLE);
+    /* Before any other module sees the field. */
+    ap_hook_post_read_request(qos_inner_post_read, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Before mod_proxy, which sends the field on. */
+    ap_hook_handler(qos_inner_handler, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Before all that maps URLs: whatever else is configured, a request goes where it was going. */
     ap_hook_translate_name(qos_transparent_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */
@@ -359,7 +366,9 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     qos_account_register();
     qos_body_register();
     qos_heads_register();
+    qos_inner_register();
     qos_people_register();
+    qos_source_register();
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {

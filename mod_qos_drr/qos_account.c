@@ -300,6 +300,17 @@ static void write_ended(struct qos_request *q, uint64_t began) {
     shm_resume(&P.view, q->ticket);
 }
 
+/*
+ * The handler has more to get from its backend.  So has that of a CGI program: it passes a pipe on, and the end behind
+ * it at once.
+ */
+static bool occupies_backend(const struct qos_request *q, bool end) {
+    const request_rec *last = qos_last_of(q->r);
+
+    if (end || !last->eos_sent) return !end;
+    return last->handler && (!strcmp(last->handler, "cgi-script") || !strcmp(last->handler, CGI_MAGIC_TYPE));
+}
+
 enum begins { ANSWER, INTERIM, TUNNEL };
 
 /*
@@ -367,7 +378,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     enum begins begins = ANSWER;
     apr_size_t hushed;
     apr_status_t rv;
-    int end = 0, broken = 0;
+    int end = 0, broken = 0, eos = 0;
 
     /* What only passes: its connection counts it. */
     if (!q && !qos_config()->holds) return ap_pass_brigade(f->next, bb);
@@ -381,6 +392,8 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         } else if (AP_BUCKET_IS_EOR(b)) {
             end = 1;
             break;
+        } else if (APR_BUCKET_IS_EOS(b)) {
+            eos = 1;
         } else if (AP_BUCKET_IS_ERROR(b)) {
             broken = 1;
         }
@@ -423,6 +436,8 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     if (q->beside) return pass_beside(f, bb, q);
     tell_progress(q);
     if (q->park_bytes && q->sent >= q->park_bytes) shm_park(&P.view, P.row, q->ticket);
+    if (occupies_backend(q, eos)) atomic_store_explicit(&account_row_of(q)->occupies, 1, memory_order_relaxed);
+    else shm_occupies_no_more(&P.view, q->ticket);
     began = shm_now_coarse();
     atomic_store_explicit(&account_row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
@@ -455,7 +470,8 @@ static const char *account_ms(apr_pool_t *p, uint64_t us) {
 }
 
 int qos_account_log(request_rec *r) {
-    static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone", "observed", "exempt" };
+    static const char *const outcomes[] = { "passed", "waited",   "refused", "timeout",
+                                            "gone",   "observed", "exempt",  "inner" };
     const struct qos_request *q;
     request_rec *last = r;
 

@@ -4,9 +4,10 @@
  *
  * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A
  * slot stands for work at the server, so it is given back when the end-of-request bucket passes the filter, not when
- * the client has drained what stands in buffers.  A request whose thread waits for its client to take the answer is
- * parked by whoever waits for its slot (shm_sweep): the filter marks since when it waits.  It takes a slot again once
- * its client keeps up and a slot is free; until then it goes on without.
+ * the client has drained what stands in buffers.  If the thread of a request waits for its client to take the answer, a
+ * process that waits for the slot parks the request (shm_sweep).  The filter marks since when the thread waits, and
+ * whether the handler has more to get from its backend: such a request goes on occupying a worker (rs_occupied.h).  It
+ * takes a slot again once its client keeps up and a slot is free; until then it goes on without.
  *
  * A tunnel (WebSocket, CONNECT) gives its slot back when it stands, and an answer when it has gone on for as long, or
  * has brought as much, as QosPark says; what comes of either goes on being charged to its class.  Interim answers (100,

@@ -12,7 +12,7 @@ bool qos_beside_runs(const struct qos_request *q) { return q->beside && !q->besi
 
 void qos_beside_begin(struct qos_request *q, enum qos_beside beside) {
     q->beside = beside;
-    q->outcome = beside == QOS_IS_OBSERVED ? QOS_OBSERVED : QOS_EXEMPTED;
+    q->outcome = beside == QOS_IS_OBSERVED ? QOS_OBSERVED : beside == QOS_IS_INNER ? QOS_INNER : QOS_EXEMPTED;
     qos_account_watch(q);
     if (beside == QOS_IS_OBSERVED && qos_paper_passes(q)) {
         q->beside_over = 1;

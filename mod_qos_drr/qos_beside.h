@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_beside.h - requests that pass beside the scheduler: those that are observed (QosEngine observe) and those that
- * are exempt (QosExempt).  They never wait, hold no slot and have no ticket; their bytes and their time are counted,
- * and teach, as those of others do.
+ * qos_beside.h - requests that pass beside the scheduler: those that are observed (QosEngine observe), those that are
+ * exempt (QosExempt), and inner ones (qos_inner.h).  They never wait, hold no slot and have no ticket; their bytes and
+ * their time are counted, and teach, as those of others do.
  *
  *     came ─ fixups ─→ running ─ EOR, a tunnel begins, or its pool goes ─→ over
  *
  * What they cost is told at their end: to the schedule on paper, or, of exempt ones where QosEngine is On, to the
- * class.
+ * class.  Inner ones cost nothing: their outer request pays.
  */
 #ifndef FAIRGATE_QOS_BESIDE_H
 #define FAIRGATE_QOS_BESIDE_H

@@ -50,18 +50,22 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
 }
 
 /*
- * It has no slot; but what it waits for its client is not the server's time.  Nor has who is exempt a place meanwhile:
- * a few whose bodies never come would have them all.
+ * The request has no slot; the time that it waits for its client is not the server's.  An exempt one leaves its place
+ * until the first bytes come: a few bodies that never come would keep all places.  From then on its backend has it.
  */
 static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
                                 apr_off_t bytes) {
     struct qos_request *q = f->ctx;
+    bool leaves = q->beside == QOS_IS_EXEMPT && !q->body_seen && block == APR_BLOCK_READ && mode == AP_MODE_READBYTES;
     uint64_t began;
     apr_status_t rv;
 
-    if (q->exempt && q->beside == QOS_IS_EXEMPT && block == APR_BLOCK_READ && mode == AP_MODE_READBYTES) {
+    if (leaves && q->exempt) {
         rv = ap_get_brigade(f->next, bb, mode, APR_NONBLOCK_READ, bytes);
-        if (!APR_STATUS_IS_EAGAIN(rv) && (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb))) return rv;
+        if (!APR_STATUS_IS_EAGAIN(rv) && (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb))) {
+            q->body_seen = 1;
+            return rv;
+        }
         qos_exempt_leaves(q);
     }
     began = shm_now_coarse();
@@ -69,8 +73,20 @@ static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
     /* What reads can answer: then the request may be over. */
     if (!qos_beside_runs(q)) return rv;
     q->idle_us += shm_now_coarse() - began;
-    if (q->beside != QOS_IS_EXEMPT || q->exempt || rv != APR_SUCCESS || has_begun(q)) return rv;
+    if (!leaves || q->exempt || rv != APR_SUCCESS || has_begun(q)) return rv;
+    q->body_seen = 1;
     return qos_exempt_again(q) ? rv : answer_instead(q, bb);
+}
+
+/*
+ * The body is whole.  The backend has the request already, or, with QosBody whole, gets it from now on: then a request
+ * that was parked waits for a slot first.  True: it goes on.
+ */
+static bool body_goes_on(struct qos_request *q) {
+    if (q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q)) return true;
+    if (q->body_whole) return qos_hold_again(q);
+    shm_resume(&P.view, q->ticket);
+    return true;
 }
 
 static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
@@ -85,6 +101,7 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
         uint64_t began = shm_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
 
         q->body_lag -= between < q->body_lag ? between : q->body_lag;
+        atomic_store_explicit(&body_row_of(q)->occupies, !q->body_whole, memory_order_relaxed);
         atomic_store_explicit(&body_row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
         rv = ap_get_brigade(f->next, bb, mode, block, bytes);
         /* What reads can answer: then the request may be over. */
@@ -99,15 +116,26 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
         !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb)))
         return rv;
     q->body_read = 1;
-    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv
-                                                                                            : answer_instead(q, bb);
+    return body_goes_on(q) ? rv : answer_instead(q, bb);
 }
 
+/*
+ * mod_proxy_http stores a body that has a length if any content filter could change it, which it sees by a filter above
+ * the protocol's.  So this filter counts as the first of the protocol's, unless bodies are to be stored.  There it
+ * stays when the request is redirected inside the server; content filters do not.
+ */
 void qos_body_insert_filter(request_rec *r) {
+    const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
     struct qos_request *q = r->main ? NULL : qos_request_of(r);
+    ap_filter_t *f;
 
-    if (q && (q->ticket != RS_NO_TICKET || qos_beside_runs(q)) && !q->body_read && ap_request_has_body(r))
-        ap_add_input_filter_handle(body_rec, q, r, r->connection);
+    if (!q || (q->ticket == RS_NO_TICKET && !qos_beside_runs(q)) || q->body_read || q->body_filter) return;
+    if (!ap_request_has_body(r)) return;
+    q->body_whole = !q->beside && dir->body == QOS_BODY_WHOLE;
+    f = ap_add_input_filter_handle(body_rec, q, r, r->connection);
+    if (q->body_whole || !f || f->next != r->proto_input_filters) return;
+    r->proto_input_filters = f;
+    q->body_filter = true;
 }
 
 void qos_body_register(void) {

@@ -6,9 +6,15 @@
  * (shm_sweep).  A body is waited for as long as its reads together take, less the time that passed between them: else a
  * byte each 0.1 s would keep a slot.
  *
- * Who is parked for its body stays so until it is whole, however it comes, and then waits for a slot once more
- * (qos_hold_again): a crowd whose bodies end at one time must not pass the window.  Not if the answer has begun before:
- * then it stays parked to its end.
+ * QosBody stream: the backend gets the body as it comes, so a parked request occupies its backend and goes on counting
+ * against its class's slots and share (rs_park_occupying).  When the body is whole the request takes a slot if one is
+ * free.  The filter counts as one of the protocol's, and mod_proxy_http does what it does without it.
+ *
+ * QosBody whole: mod_proxy_http stores the body first.  A request that is parked for its body stays so until that is
+ * whole, however it comes, and then waits for a slot once more (qos_hold_again): many bodies that end at one time must
+ * not pass the window.  Not if the answer has begun before: then it stays parked to its end.
+ *
+ * Of observed and exempt requests the filter only counts the time that the client took.
  */
 #ifndef FAIRGATE_QOS_BODY_H
 #define FAIRGATE_QOS_BODY_H

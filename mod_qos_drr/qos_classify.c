@@ -80,10 +80,8 @@ static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
     return policy_url_text(&u, usual, room);
 }
 
-/* He is known by his cookie, of whatever age it is now. */
-static struct policy_visitor classify_visitor(const struct qos_visitor *v) {
-    return (struct policy_visitor){ v->known, classify_text(v->class),
-                                    qos_visitor_age(v, (uint64_t)apr_time_sec(apr_time_now())) };
+static struct policy_visitor classify_visitor(const struct qos_person *who) {
+    return (struct policy_visitor){ who->visitor.known, classify_text(who->visitor.class), who->age };
 }
 
 static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
@@ -104,7 +102,7 @@ static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
     if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0)
         pr.src_dn = classify_text(r->connection->remote_host);
     if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = classify_text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
-    if (policy_uses(p, POLICY_VISITOR)) pr.visitor = classify_visitor(&q->person.visitor);
+    if (policy_uses(p, POLICY_VISITOR)) pr.visitor = classify_visitor(&q->person);
     if (*q->crawler) pr.crawler = classify_text(q->crawler);
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);

@@ -54,6 +54,7 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     d->transparent = a->transparent >= 0 ? a->transparent : b->transparent;
     d->outlet = a->outlet ? a->outlet : b->outlet;
     d->park = a->park.said ? a->park : b->park;
+    d->body = a->body ? a->body : b->body;
     return d;
 }
 
@@ -73,11 +74,20 @@ static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, const char *
     return NULL;
 }
 
+static const char *set_body(cmd_parms *cmd, void *dir, const char *arg) {
+    struct qos_dir *d = dir;
+    const char *bad = ap_check_cmd_context(cmd, NOT_IN_LIMIT);
+
+    d->body = !strcasecmp(arg, "stream") ? QOS_BODY_STREAM : !strcasecmp(arg, "whole") ? QOS_BODY_WHOLE : 0;
+    return bad || d->body ? bad : apr_psprintf(cmd->pool, "QosBody %s: must be stream or whole", arg);
+}
+
 static const char *set_transparent(cmd_parms *cmd, void *dir, int on) {
     (void)cmd;
     if (on && !ap_find_linked_module("mod_proxy_http.c"))
         return "QosTransparent: mod_proxy_http passes requests on; load it before";
     ((struct qos_dir *)dir)->transparent = on;
+    in_force->transparent |= on;
     return NULL;
 }
 
@@ -323,6 +333,8 @@ const command_rec qos_commands[] = {
                    "one that stands there has a window of its own"),
     AP_INIT_TAKE12("QosPark", qos_outlet_set_park, NULL, RSRC_CONF | ACCESS_CONF,
                    "[time=SECONDS] [size=BYTES] after which a request gives its slot back (default time=10), or Off"),
+    AP_INIT_TAKE1("QosBody", set_body, NULL, RSRC_CONF | ACCESS_CONF,
+                  "stream: a request's body goes to the backend as it comes (default); whole: when all of it is there"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,
                   "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,
@@ -348,6 +360,8 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE_ARGV(
         "QosExempt", qos_exempt_set, NULL, RSRC_CONF,
         "path PREFIX..., method NAME..., address CIDR...: what never waits; limit=N: so many at one time (default 8)"),
+    AP_INIT_TAKE_ARGV("QosSelf", qos_inner_set, NULL, RSRC_CONF,
+                      "host, CIDR...: addresses whose requests other requests here have caused (default host); or Off"),
     AP_INIT_TAKE_ARGV("QosSigned", set_signed, NULL, RSRC_CONF,
                       "CRAWLER AGENT [keys=FILE] [private=ADDRESS[:PORT]]: it is who signs with a key of this agent"),
     { .name = NULL }

@@ -20,6 +20,7 @@
 #include "policy/policy.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_inner.h"
 #include "qos_keys.h"
 #include "qos_outlet.h"
 
@@ -54,10 +55,13 @@ struct qos_server {
     int                retry_after, retry_most; /* seconds; a refused client is told more than the first if it helps */
     int                refused;             /* the status of a refusal */
     struct qos_exempt  exempt;
+    struct qos_self    self;                /* QosSelf */
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */
+    int                transparent;         /* some QosTransparent On was seen */
 };
 
+enum { QOS_BODY_NOT_SAID, QOS_BODY_STREAM, QOS_BODY_WHOLE };
 enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
 /* Per directory. */
 struct qos_dir {
@@ -65,6 +69,7 @@ struct qos_dir {
     int             transparent;            /* likewise */
     uint32_t        outlet;                 /* 0 not said: the server's; else 1 + position in qos_server.outlets */
     struct qos_park park;
+    int             body;                   /* QOS_BODY_ */
 };
 
 extern const command_rec qos_commands[];

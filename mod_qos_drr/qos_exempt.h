@@ -4,8 +4,8 @@
  * which certificates are had, sign-in pages.
  *
  * No hole: so many of them may be at the server at one time (QosExempt limit=N), and one more is scheduled as the
- * class that it would have.  What they cost is charged to that class all the same.  Nobody has a place while he waits
- * for his request's body (qos_body.c).
+ * class that it would have.  What they cost is charged to that class all the same.  A request has no place before the
+ * first bytes of its body come (qos_body.c).
  *
  * Places are words in the segment, each with the process that has it and its row of owners[]: one whose process has
  * ended is free.  What another process writes there can give a place to who has none, or take it, and nothing else.

@@ -24,6 +24,7 @@
 #include "qos_exempt.h"
 #include "qos_park.h"
 #include "qos_refuse.h"
+#include "qos_stall.h"
 #include "qos_streams.h"
 #include "qos_threads.h"
 
@@ -82,6 +83,7 @@ static int hold_leave(struct qos_request *q) {
 static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
     q->outcome = outcome;
     q->wait_us = now - q->submitted;
+    qos_stall_released(q->outlet);
     qos_account_begin(q);
 }
 
@@ -360,6 +362,12 @@ static int hold_conclude(struct qos_request *q, enum qos_outcome outcome) {
     }
 }
 
+static int hold_loop(struct qos_request *q) {
+    q->outcome = QOS_REFUSED;
+    q->ticket = RS_NO_TICKET;
+    return HTTP_LOOP_DETECTED;
+}
+
 int qos_hold_fixups(request_rec *r) {
     const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
     conn_rec *c = r->connection;
@@ -387,6 +395,11 @@ int qos_hold_fixups(request_rec *r) {
     ap_set_module_config(r->request_config, &qos_drr_module, q);
     /* Also of what is exempt: its connection keeps a thread like any other. */
     if (!q->observed) qos_threads_meet(q);
+    if (qos_inner_takes(q)) {
+        if (qos_inner_loops(q)) return hold_loop(q);
+        qos_beside_begin(q, QOS_IS_INNER);
+        return DECLINED;
+    }
     if (qos_exempt_takes(q)) {
         qos_beside_begin(q, q->observed ? QOS_IS_UNSEEN : QOS_IS_EXEMPT);
         return DECLINED;

@@ -14,6 +14,7 @@
 #include "qos_request.h"
 #include "qos_share.h"
 #include "qos_signers.h"
+#include "qos_stall.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -95,16 +96,16 @@ static void *keep_signers(void *server) {
 static void *keep_history(void *server) {
     apr_pool_t *pool;
 
-    (void)server;
     if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
     apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_FREE);
     while (!qos_keeper_stopping()) {
         if (qos_keeper_leads() && !shm_has_left(&P.view)) {
             qos_console_second(pool);
             qos_park_look();
+            if (qos_config()->holds) qos_stall_look(server, pool);
         }
         apr_pool_clear(pool);
-        base_futex_wait(&P.keeper_stop, 0, TICK_US);
+        base_futex_wait(&P.keeper_stop, 0, TICK_US / 2);
     }
     apr_pool_destroy(pool);
     return NULL;

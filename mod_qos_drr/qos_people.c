@@ -147,6 +147,38 @@ void qos_people_pass(request_rec *r) {
     people_take_cookie(k, r, text);
 }
 
+/* Of two texts, each of which may be NULL. */
+static uint64_t people_hash(const char *one, const char *other) {
+    struct base_hash h;
+
+    base_hash_begin(&h, P.sizes.hash_key);
+    if (one) base_hash_add(&h, one, strlen(one) + 1);
+    if (other) base_hash_add(&h, other, strlen(other));
+    return base_hash_end(h);
+}
+
+/*
+ * A browser loads a refused page again by itself, but no asset.  The client's word narrows what a page's cookie admits,
+ * and widens nothing.
+ */
+static bool people_navigates(const request_rec *r) {
+    const char *mode = apr_table_get(r->headers_in, "Sec-Fetch-Mode"), *accept;
+
+    if (mode) return !strcasecmp(mode, "navigate");
+    accept = apr_table_get(r->headers_in, "Accept");
+    return accept && ap_strcasestr(accept, "text/html");
+}
+
+/* In seconds.  If a page has just been served, its assets have the age of a returning visitor. */
+static uint32_t people_age(const request_rec *r, const struct qos_visitor *v) {
+    uint32_t least = policy_least_age(qos_config()->policy);
+    uint64_t now = people_now();
+
+    if (!qos_page_young(v, least, now)) return qos_visitor_age(v, now);
+    if (people_navigates(r) || !qos_page_takes(&P.sizes.area->pages, people_hash(v->id, NULL))) return 0;
+    return least;
+}
+
 void qos_people_meet(struct qos_request *q) {
     const struct qos_people *k = qos_config()->people;
     struct qos_visitor_counts *counts = &P.sizes.area->visitors;
@@ -169,6 +201,7 @@ void qos_people_meet(struct qos_request *q) {
     case QOS_VISITOR_KNOWN:
         atomic_fetch_add_explicit(&counts->verified, 1, memory_order_relaxed);
         apr_table_setn(q->r->subprocess_env, "qos-visitor", who->visitor.id);
+        who->age = people_age(q->r, &who->visitor);
         break;
     }
     who->shows = true;
@@ -314,13 +347,14 @@ static void people_give(request_rec *r, const struct qos_people *k, const struct
     const struct qos_visitor_place at = people_place(r);
     struct qos_visitor v = who->visitor;
     char value[QOS_VISITOR_ROOM];
-    uint64_t now = people_now();
+    uint64_t now = people_now(), first;
 
     if (!v.known || strcmp(v.class, class)) {
         if (!people_new_id(&v)) return;
         apr_cpystrn(v.class, class, sizeof v.class);
     }
-    if (!v.known || v.first > now) v.first = now;
+    first = who->refused ? now : qos_page_first(policy_least_age(qos_config()->policy), now);
+    if (!v.known || v.first > first) v.first = first;
     v.issued = now;
     v.expires = now + k->form.life_s;
     if (!qos_visitor_write(&k->form, &at, &v, value)) return;
@@ -328,48 +362,55 @@ static void people_give(request_rec *r, const struct qos_people *k, const struct
     atomic_fetch_add_explicit(&P.sizes.area->visitors.given, 1, memory_order_relaxed);
 }
 
-/* A page that nobody keeps for others. */
-static bool people_is_page(request_rec *r) {
-    const char *type = r->content_type;
+static bool people_is_html(const char *type) {
+    return type && !strncasecmp(type, "text/html", 9) && (!type[9] || strchr("; \t", type[9]));
+}
 
-    if (r->method_number != M_GET || r->header_only || r->status != HTTP_OK || !type ||
-        strncasecmp(type, "text/html", 9) || (type[9] && !strchr("; \t", type[9])))
-        return false;
+/* A page that nobody keeps for others, or that the browser itself has kept. */
+static bool people_is_page(request_rec *r) {
+    bool html =
+        r->status == HTTP_OK ? people_is_html(r->content_type) : r->status == HTTP_NOT_MODIFIED && people_navigates(r);
+
+    if (!html || r->method_number != M_GET || r->header_only) return false;
     return !apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV) && !people_is_kept(r, people_field(r, "Cache-Control"));
 }
 
-/* A page or a refusal, for somebody of whom nothing is said, and who has no cookie or an old one. */
+/*
+ * The visitor has no cookie, or an old one.  Or a page is served, and the visitor's cookie is of a refusal and too
+ * young for the page's assets.
+ */
+static bool people_needs_cookie(const struct qos_person *who) {
+    const struct qos_visitor *v = &who->visitor;
+    uint32_t least = policy_least_age(qos_config()->policy);
+    uint64_t now = people_now();
+
+    if (!v->known || qos_visitor_old(v, now)) return true;
+    return !who->refused && qos_page_first(least, now) < v->first;
+}
+
+/* A page or a refusal, for a visitor without a class of the application's. */
 static bool people_is_due(request_rec *r, const struct qos_request *q) {
     const struct qos_visitor *v = &q->person.visitor;
 
     if (!policy_asks_age(qos_config()->policy)) return false;
-    if (v->known && (*v->class || !qos_visitor_old(v, people_now()))) return false;
+    if ((v->known && *v->class) || !people_needs_cookie(&q->person)) return false;
     return q->person.refused || people_is_page(r);
-}
-
-/* By address and browser: many may have one address. */
-static uint64_t people_whose(const request_rec *r) {
-    const char *agent = apr_table_get(r->headers_in, "User-Agent"), *address = r->useragent_ip;
-    struct base_hash h;
-
-    base_hash_begin(&h, P.sizes.hash_key);
-    if (address) base_hash_add(&h, address, strlen(address) + 1);
-    if (agent) base_hash_add(&h, agent, strlen(agent));
-    return base_hash_end(h);
 }
 
 uint32_t qos_people_refused(struct qos_request *q) {
     const struct qos_server *conf = qos_config();
     struct qos_person *who = &q->person;
-    uint32_t least, age;
+    uint32_t least;
+    uint64_t whose;
 
     if (!conf->people) return 0;
     who->refused = true;
     least = policy_least_age(conf->policy);
     if (!least || !q->anybody) return 0;
-    age = qos_visitor_age(&who->visitor, people_now());
-    if (who->visitor.known) return age < least ? least - age : 0;
-    return !who->shows && qos_told_once(&P.sizes.area->told, people_whose(q->r), people_now(), least) ? least : 0;
+    if (who->visitor.known) return who->age < least ? least - who->age : 0;
+    /* By address and browser: many may have one address. */
+    whose = people_hash(q->r->useragent_ip, apr_table_get(q->r->headers_in, "User-Agent"));
+    return !who->shows && qos_told_once(&P.sizes.area->told, whose, people_now(), least) ? least : 0;
 }
 
 static void people_answer(request_rec *r) {

@@ -13,7 +13,8 @@
  * itself that it is for all gets none.
  *
  * Who has no cookie gets one without a class where the policy asks for an age: with pages (GET, 200, text/html) that
- * nobody keeps for others, and with every refusal, so that who comes back is somebody else than who comes once.
+ * nobody keeps for others, and with every refusal, so that who comes back is somebody else than who comes once.  The
+ * cookie of a page admits the page's assets at once (qos_page.h).
  *
  * TRUST.  Whoever makes answers where QosEngine is On decides who is what, at the hosts that the virtual host names;
  * the client decides nothing.  The keys are read by the parent and stand in memory of all children: who takes over one
@@ -35,6 +36,7 @@ struct qos_request;
 /* What is known of who sent a request, and what is to be told him. */
 struct qos_person {
     struct qos_visitor visitor;
+    uint32_t           age;             /* seconds known; of a first page's assets: enough (qos_page.h) */
     bool               shows;           /* he sent a cookie of that name, */
     bool               claims;          /* and one of a class, which he may have or not */
     bool               refused;         /* what he gets is a refusal, so he is told who he was in any case */

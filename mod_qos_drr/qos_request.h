@@ -9,8 +9,8 @@
  *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤   ↓
  *         │    ↑ 100 ms                                               │ parked ─ the client keeps up ─→ running
  *         └─ blocked (in its thread)         ─ woken, released ───────┘   │ its body is whole
- *              ↑                                                          ↓
- *              └───────────────────────────────────────────── submitted once more
+ *              ↑                                                          ↓   (stream: running, if a slot is free)
+ *              └────────────────────────────── whole (QosBody): submitted once more
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
  * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to
@@ -29,13 +29,23 @@
 #include "pages/pages_keys.h"
 #include "qos_config.h"
 #include "qos_heads.h"
+#include "qos_inner.h"
 #include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
 
-enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE, QOS_OBSERVED, QOS_EXEMPTED };
+enum qos_outcome {
+    QOS_PASSED,
+    QOS_WAITED,
+    QOS_REFUSED,
+    QOS_WAIT_TIMEOUT,
+    QOS_GONE,
+    QOS_OBSERVED,
+    QOS_EXEMPTED,
+    QOS_INNER
+};
 /* Why it passes beside the scheduler (qos_beside.h); QOS_UNSEEN: exempt, where QosEngine observes. */
-enum qos_beside { QOS_IS_SCHEDULED, QOS_IS_OBSERVED, QOS_IS_EXEMPT, QOS_IS_UNSEEN };
+enum qos_beside { QOS_IS_SCHEDULED, QOS_IS_OBSERVED, QOS_IS_EXEMPT, QOS_IS_UNSEEN, QOS_IS_INNER };
 
 struct qos_conn;
 
@@ -83,6 +93,8 @@ struct qos_request {                        /* in r->pool */
     struct qos_request  *next_going;
     unsigned             quick_writes;      /* in a row, since it was parked */
     int                  body_read;         /* nothing more of the request's body is to come */
+    bool                 body_whole;        /* the backend gets it when it is whole (QosBody) */
+    bool                 body_filter;       /* qos_body.c's filter is among those of the protocol */
     /* how long its body has been waited for of late, and when that last ended */
     uint64_t             body_lag, body_seen;
 
@@ -103,8 +115,10 @@ struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
     struct qos_head      head;              /* of the request that comes next */
+    struct qos_came      came;              /* with the present request: qos_inner.h */
     apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
     bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
+    bool                 meant_own;         /* that is an address of this host: qos_source.h */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */

@@ -8,7 +8,8 @@ static uint64_t sizes_begins(void) { return (sizeof(struct qos_area) + 63) & ~UI
 uint64_t qos_sizes_bytes(uint32_t pages) { return sizes_begins() + pages_learnt_bytes(pages); }
 
 int qos_sizes_make(struct qos_sizes *z, void *area, uint32_t pages, const char **why) {
-    if (getrandom(z->hash_key, sizeof z->hash_key, 0) != sizeof z->hash_key) {
+    if (getrandom(z->hash_key, sizeof z->hash_key, 0) != sizeof z->hash_key ||
+        getrandom(z->outer_key, sizeof z->outer_key, 0) != sizeof z->outer_key) {
         *why = "no random numbers";
         return -1;
     }

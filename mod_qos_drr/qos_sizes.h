@@ -17,6 +17,9 @@
 #include "qos_console.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_inner.h"
+#include "qos_page.h"
+#include "qos_stall.h"
 #include "qos_told.h"
 #include "qos_visitor.h"
 #include "qos_signers.h"
@@ -41,8 +44,11 @@ struct qos_area {
     struct qos_share          share;
     struct qos_rate           rate[QOS_OUTLETS];
     struct qos_exempt_places  exempt;
+    struct qos_inner_area     inner;
+    struct qos_stalls         stalls;
     struct qos_visitor_counts visitors;
     struct qos_told           told;
+    struct qos_pages          pages;
     struct qos_crawlers       crawlers;
     struct qos_signed_area    signatures;
     struct qos_found          found;
@@ -58,6 +64,7 @@ struct qos_sizes {
     struct pages_known_area file;           /* the prober's table's memory */
     int                     bots;           /* the last good table of crawlers (crawlers/crawlers_kept.h); -1: none */
     uint64_t                hash_key[2];    /* URLs come from outside */
+    uint64_t                outer_key[2];   /* of the segment alone: qos_outer.h */
 };
 
 uint64_t qos_sizes_bytes(uint32_t pages);                                   /* of an area with so many rows */

@@ -24,7 +24,7 @@ struct look {
     struct rs_figures figures;
     struct rs_figures_class *classes;
     struct rs_outlet_stats outlets[QOS_OUTLETS];
-    uint32_t held, blocked, children, pages;
+    uint32_t held, blocked, children, pages, stalled_s;
     uint64_t gone, known, bytes;
     double slot_s, bots_age;
     bool table_refused;
@@ -54,6 +54,8 @@ static void take_outlets_locked(struct look *l) {
     for (uint32_t i = 0; i < P.view.size.outlets && i < QOS_OUTLETS; i++) {
         struct rs_outlet_stats *o = &l->outlets[n];
         if (!rs_outlet_stats(P.view.engine, i, o)) continue;
+        o->stalled_s = qos_stall_seconds(i);
+        if (o->stalled_s > l->stalled_s) l->stalled_s = o->stalled_s;
         n += !i || !o->retired || o->queued || o->outstanding || o->parked;
     }
     f->outlets = l->outlets;
@@ -164,6 +166,20 @@ static struct look *status_take(apr_pool_t *p, uint32_t most) {
         { "exempt_beyond_total", "exempt_beyond",
           "Requests that would have been exempt, but as many were at the server already as may.", NULL,
           atomic_of(&z->area->exempt.beyond), BASE_COUNTER },
+        { "inner_by_connection_total", "inner_by_connection",
+          "Requests that a request at this server has caused, by a connection of this server's own.", NULL,
+          atomic_of(&z->area->inner.by_connection), BASE_COUNTER },
+        { "inner_by_token_total", "inner_by_token", "The same, by the token in their field.", NULL,
+          atomic_of(&z->area->inner.by_token), BASE_COUNTER },
+        { "inner_by_address_total", "inner_by_address", "The same, by their address (QosSelf).", NULL,
+          atomic_of(&z->area->inner.by_address), BASE_COUNTER },
+        { "loops_total", "loops", "Requests answered 508: a proxy had sent them back here too often.", NULL,
+          atomic_of(&z->area->inner.loops), BASE_COUNTER },
+        { "stalled_seconds", "stalled_s",
+          "Seconds for which requests have waited and none was released, of the window that is stalled for longest.",
+          NULL, l->stalled_s, BASE_GAUGE },
+        { "stalls_total", "stalls", "Windows in which requests waited and none was released.", NULL,
+          atomic_of(&z->area->stalls.total), BASE_COUNTER },
         { "signed_verified_total", "signed_verified", "Signed requests whose signature was verified, and is right.",
           NULL, atomic_of(&z->area->signatures.verified), BASE_COUNTER },
         { "signed_cached_total", "signed_cached", "Signed requests whose signature had been verified before.", NULL,
@@ -382,6 +398,11 @@ static void page(request_rec *r, const struct look *l) {
     }
     if (l->figures.noutlets) page_outlets(r, l);
     ap_rputs("</tbody></table>\n", r);
+    if (l->stalled_s)
+        ap_rprintf(r,
+                   "<p><strong>A window is stalled:</strong> for %u s requests have waited, and none was released. See "
+                   "the error log.</p>\n",
+                   l->stalled_s);
     if (qos_config()->people)
         ap_rprintf(r,
                    "<p>Known by a cookie: " U64 " requests; " U64 " showed a forged one, " U64

@@ -16,6 +16,9 @@
 #include <http_protocol.h>
 
 #include "qos_refuse.h"
+#include "qos_source.h"
+#include "web/web_address.h"
+#include "web/web_own.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -41,6 +44,16 @@ static bool original(int fd, union address *a) {
     return false;
 }
 
+/* An IPv4 address that the kernel gives in the form of IPv6 (::ffff:a.b.c.d) becomes an IPv4 address. */
+static void unmap(union address *a) {
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) return;
+    v4.sin_port = a->v6.sin6_port;
+    memcpy(&v4.sin_addr, a->v6.sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
+    a->v4 = v4;
+}
+
 static apr_sockaddr_t *transparent_address(const union address *a, apr_pool_t *p) {
     char ip[INET6_ADDRSTRLEN];
     apr_sockaddr_t *made = NULL;
@@ -54,16 +67,24 @@ static apr_sockaddr_t *transparent_address(const union address *a, apr_pool_t *p
     return made;
 }
 
-/* NULL: it was not redirected. */
-static apr_sockaddr_t *find_meant(conn_rec *c) {
+/*
+ * NULL: the connection was not redirected, or to an address to which no client may go through another host: loopback,
+ * unspecified, link-local, multicast, reserved.  Private addresses are those of servers behind.
+ */
+static apr_sockaddr_t *find_meant(conn_rec *c, bool *own) {
     union address a;
     conn_rec *wire = c->master ? c->master : c;
+    apr_socket_t *socket = ap_get_conn_socket(wire);
     apr_os_sock_t fd;
     apr_sockaddr_t *meant;
 
-    if (apr_os_sock_get(&fd, ap_get_conn_socket(wire)) != APR_SUCCESS || !original(fd, &a)) return NULL;
+    if (!socket || apr_os_sock_get(&fd, socket) != APR_SUCCESS || !original(fd, &a)) return NULL;
+    unmap(&a);
+    if (web_address_is_loopback(&a.any) || web_address_range(&a.any) == WEB_NEVER) return NULL;
     meant = transparent_address(&a, c->pool);
-    return meant && !(meant->port == c->local_addr->port && apr_sockaddr_equal(meant, c->local_addr)) ? meant : NULL;
+    if (!meant || (meant->port == c->local_addr->port && apr_sockaddr_equal(meant, c->local_addr))) return NULL;
+    *own = web_address_is_own(&a.any);
+    return meant;
 }
 
 const apr_sockaddr_t *qos_transparent_meant(conn_rec *c) {
@@ -80,17 +101,21 @@ int qos_transparent_translate(request_rec *r) {
 
     /* A page of an error is this server's own. */
     if (dir->transparent != 1 || r->main || qos_refuse_is_error_page(r)) return DECLINED;
+    if (r->method_number == M_OPTIONS && !strcmp(r->uri, "*")) return DECLINED; /* httpd answers for itself */
     target = apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART);
-    if (target[0] != '/') return DECLINED; /* OPTIONS *, CONNECT */
     k = qos_conn_of(r->connection);
-    if (!k->meant_sought) k->meant = find_meant(r->connection);
+    if (!k->meant_sought) k->meant = find_meant(r->connection, &k->meant_own);
     k->meant_sought = true;
-    if (!k->meant || apr_sockaddr_ip_getbuf(ip, sizeof ip, k->meant) != APR_SUCCESS) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "qos: QosTransparent: this connection was not redirected here");
+    if (!k->meant || r->uri[0] != '/' || r->method_number == M_CONNECT ||
+        apr_sockaddr_ip_getbuf(ip, sizeof ip, k->meant) != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      "qos: QosTransparent: this connection was not redirected here from an address of a server");
         return HTTP_FORBIDDEN;
     }
-    r->filename = apr_psprintf(r->pool, strchr(ip, ':') ? "proxy:http://[%s]:%u%s" : "proxy:http://%s:%u%s", ip,
-                               (unsigned)k->meant->port, target);
+    if (k->meant_own) qos_source_want(r, k->meant);
+    /* "GET http://host HTTP/1.1" has no path. */
+    r->filename = apr_psprintf(r->pool, strchr(ip, ':') ? "proxy:http://[%s]:%u%s%s" : "proxy:http://%s:%u%s%s", ip,
+                               (unsigned)k->meant->port, target[0] == '/' ? "" : "/", target);
     r->proxyreq = PROXYREQ_REVERSE;
     r->handler = "proxy-server";
     apr_table_setn(r->notes, "proxy-nocanon", "1"); /* as its client wrote it */

@@ -6,7 +6,8 @@
  *
  * Such a request is handed to mod_proxy, for the address and port that its client connected to: not those that it
  * names, or the gateway would fetch from wherever strangers like.  A connection that was not redirected is refused: it
- * would go to the gateway itself.
+ * would go to the gateway itself.  So is one to an address of loopback, of a link, or that no server has, however the
+ * client wrote it.  A server of this host is connected to from an address that is no server's (qos_source.h).
  */
 #ifndef FAIRGATE_QOS_TRANSPARENT_H
 #define FAIRGATE_QOS_TRANSPARENT_H

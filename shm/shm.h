@@ -21,7 +21,8 @@
  *                  └───── overdue (shm_pump) ──→ refused ─ the owner is woken, cancel ─→ free     (held likewise)
  *
  * A running one that has had its slot for as long as it may (shm_request.park_us), or has brought as much as it may
- * (shm_park), is parked for good: shm_resume leaves it as it is.
+ * (shm_park), is parked for good: shm_resume leaves it as it is.  One whose backend works on (shm_row.occupies) goes on
+ * counting against its class's slots and share while it is parked for its client, and its time is told.
  *
  * Held: the owner has no thread for it and sleeps on a descriptor.  Blocked: a thread of the owner sleeps on the row's
  * `go`.  An owner that died leaves rows in any state, and whoever looks next frees them (shm_reclaim).
@@ -122,6 +123,8 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
     _Atomic uint32_t parked;            /* enum shm_parked; read by who writes to its client or reads its body */
+    _Atomic uint32_t occupies;          /* its backend works on while its thread waits for the client */
+    uint32_t         slow;              /* it was parked for its client while it occupied its backend */
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;
     _Atomic uint64_t slot_since;        /* since when it has had its slot, as far as not told; 0 = it has none */
@@ -360,8 +363,15 @@ void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
 /* It has brought as much as it may: it is parked for good, and others go.  Nothing the second time. */
 void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t);
+/* Its backend's work is done: if it is parked, it costs its class nothing more. */
+void shm_occupies_no_more(const struct shm_view *v, rs_ticket_t t);
 /* Its answer begins: nobody works at it from now on but to send it. */
 void shm_begins(const struct shm_view *v, rs_ticket_t t);
+/*
+ * The next sweep parks the request of this outlet that was submitted first, as if its park_us were over.  False: no
+ * request there has a slot, or `most` are parked so already.
+ */
+bool shm_park_soon(const struct shm_view *v, uint32_t outlet, uint32_t most);
 /*
  * Park those that have waited for their client too long, and those that have had their slot for too long, for those who
  * wait for their slots; tell the host who has had one for how long.  The latter are told of as if they had theirs still

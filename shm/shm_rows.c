@@ -49,6 +49,8 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->occupies, 0, memory_order_relaxed);
+    row->slow = 0;
     atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     row->slot_us = 0;
     atomic_store_explicit(&row->ticket, *t, memory_order_release);
@@ -334,11 +336,17 @@ uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t
 }
 
 static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now, enum shm_parked how) {
+    /* What only lasts long, or brings much, to a client that keeps up, occupies nothing more: QosPark says so. */
+    bool occupies = atomic_load_explicit(&row->occupies, memory_order_relaxed) && (how == SHM_PARKED || row->slow);
+
     tell_slot_locked(v, row, now);
-    if (!rs_park(v->engine, now, row->ticket) && rs_state(v->engine, row->ticket) != RS_PARKED) return;
+    if (!(occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket) &&
+        rs_state(v->engine, row->ticket) != RS_PARKED)
+        return;
     if (how == SHM_PARKED_LONG && !row->waits && v->host && v->host->parked_long)
         v->host->parked_long(v, row->ticket, row->slot_us);
-    if (how != SHM_PARKED_LONG || (row->begun && !row->waits))
+    if (occupies) row->slow = 1;
+    else if (how != SHM_PARKED_LONG || (row->begun && !row->waits))
         atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     if (how == SHM_PARKED_LONG) atomic_fetch_add(&v->sh->parked_long, 1);
     if (how == SHM_PARKED_LARGE) atomic_fetch_add(&v->sh->parked_large, 1);
@@ -356,13 +364,27 @@ void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t) {
     shm_pump(v, own);
 }
 
+void shm_occupies_no_more(const struct shm_view *v, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    if (!atomic_load_explicit(&row->occupies, memory_order_relaxed)) return;
+    atomic_store(&row->occupies, 0);
+    if (!atomic_load(&row->parked)) return;
+    shm_lock(v);
+    if (row->ticket == t && rs_occupies_no_more(v->engine, shm_now(), t)) {
+        tell_slot_locked(v, row, shm_now());
+        atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    }
+    shm_unlock(v);
+}
+
 void shm_begins(const struct shm_view *v, rs_ticket_t t) {
     struct shm_row *row = shm_row_of(v, t);
 
     shm_lock(v);
     if (row->ticket == t) {
         row->begun = 1;
-        if (is_for_good(row) && !row->waits) {
+        if (is_for_good(row) && !row->slow && !row->waits) {
             tell_slot_locked(v, row, shm_now());
             atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
         }

@@ -17,6 +17,7 @@ struct net {
 static const struct net nets4[] = {
     { { 0 }, 8, WEB_NEVER },
     { { 10 }, 8, WEB_PRIVATE },
+    { { 100, 100, 100, 200 }, 32, WEB_NEVER }, /* a cloud's metadata service */
     { { 100, 64 }, 10, WEB_PRIVATE },
     { { 127 }, 8, WEB_PRIVATE },
     { { 169, 254 }, 16, WEB_NEVER },
@@ -32,6 +33,7 @@ static const struct net nets4[] = {
 };
 static const struct net nets6[] = {
     { { [15] = 1 }, 128, WEB_PRIVATE },
+    { { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54 }, 128, WEB_NEVER }, /* a cloud's metadata service */
     { { 0xfc }, 7, WEB_PRIVATE },
     { { 0x20, 0x01, 0x0d, 0xb8 }, 32, WEB_PRIVATE },
     { { 0x3f, 0xff }, 20, WEB_PRIVATE },
@@ -53,13 +55,18 @@ static enum web_range range_of4(const uint8_t *a) {
     return range_in(nets4, sizeof nets4 / sizeof *nets4, a, WEB_PUBLIC);
 }
 
-static enum web_range range_of6(const uint8_t *a) {
+/* The IPv4 address inside an IPv6 address (mapped, NAT64, 6to4); NULL: it has none. */
+static const uint8_t *inner4(const uint8_t *a) {
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 
-    /* An IPv4 address in other clothes is what it is. */
-    if (!memcmp(a, mapped, 12) || !memcmp(a, nat64, 12)) return range_of4(a + 12);
-    if (a[0] == 0x20 && a[1] == 0x02) return range_of4(a + 2);
-    return range_in(nets6, sizeof nets6 / sizeof *nets6, a, WEB_NEVER);
+    if (!memcmp(a, mapped, 12) || !memcmp(a, nat64, 12)) return a + 12;
+    return a[0] == 0x20 && a[1] == 0x02 ? a + 2 : NULL;
+}
+
+static enum web_range range_of6(const uint8_t *a) {
+    const uint8_t *inner = inner4(a);
+
+    return inner ? range_of4(inner) : range_in(nets6, sizeof nets6 / sizeof *nets6, a, WEB_NEVER);
 }
 
 enum web_range web_address_range(const struct sockaddr *address) {
@@ -105,10 +112,15 @@ enum web_range web_network_range(const struct sockaddr *address, unsigned bits) 
     return network_in(nets6, sizeof nets6 / sizeof *nets6, a, bits, worst);
 }
 
-bool web_address_is_loopback(const struct sockaddr *a) {
+bool web_address_is_loopback(const struct sockaddr *address) {
     static const uint8_t one[16] = { [15] = 1 };
-    if (a->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)a)->sin_addr == 127;
-    return a->sa_family == AF_INET6 && !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, one, 16);
+    const uint8_t *a, *inner;
+
+    if (address->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr == 127;
+    if (address->sa_family != AF_INET6) return false;
+    a = (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+    inner = inner4(a);
+    return inner ? *inner == 127 : !memcmp(a, one, 16);
 }
 
 static in_port_t *port_of(struct sockaddr_storage *a) {

@@ -11,7 +11,7 @@ The values themselves are in lines that begin with #.
     rival_anonymous_400ms, rival_anonymous_4s   the same people, of eight networks and not signed in
     rival_members_slow_reads                    the same, signed in, beside 30 crawlers who read PHP downloads of 20 MB at 200 KB/s from 20 workers of PHP-FPM
     rival_swarm_members_p95                     members' 95 % beside the swarm of swarm.py (less is better)
-    rival_swarm_first_page                      of new people, how many have their first page within 3 s there
+    rival_swarm_first_page                      of new visitors, how many have their first page with all of its assets within 3 s there
     rival_step_p95                              people's 95 % after demand has stepped to 1.4 times the capacity (less is better)
     rival_reload_failed                         failed requests of ours in reloads under load, less those of the rival
 """

@@ -3,35 +3,37 @@
 swarm.py - a swarm without identity: 140,000 addresses in ten minutes, each of which asks for one dynamic page and never comes again, at three times what the server can do.
 
 The server has eight workers, whose pages take 60 to 140 ms: 80 a second.  The swarm asks for 233 a second, with the user agents of browsers, each from an address of its own (127.64.0.0/10: real
-ones, that every server sees); one in fifty asks for the sign-in page.  Who has no answer after ten seconds gives up.  Ten members, who are signed in, read for 0.4 s between pages.  People come,
-two a second, whom nobody has seen before, from addresses among the swarm's; they do what browsers do: keep cookies, load a refused page again when it says so (Refresh), press reload after the time
-of Retry-After else, or after five seconds.  Every third asks for the sign-in page first.  The gateway has the policy that is shipped, etc/examples/policy.xml.
+ones, that every server sees); one in fifty asks for the sign-in page.  Who has no answer after ten seconds gives up.  Ten members, who are signed in, read for 0.4 s between pages.  Visitors come,
+two a second, with empty cookie jars, from addresses among the swarm's, and load the HTML and its 30 assets (5 ms each at the server) as browsers do (tests/lab/page_load.py).  Every third
+begins at the sign-in page.  The gateway has the policy that is shipped, etc/examples/policy.xml.
 
     swarm_member_p95_ratio      members' 95 % with the swarm / without
-    swarm_first_page_3s         of people, how many have their first page within 3 s of asking for it
-    swarm_sign_in_refused       of their requests for the sign-in page, how many were refused or had no answer
+    swarm_first_page_3s         of new visitors, how many have their first page with all of its assets within 3 s of asking for it
+    swarm_sign_in_refused       of the requests for the sign-in page, how many were refused or had no answer
     swarm_server_load_most      most requests at the server at one time; the window is 8, and 4 are exempt at the most
     ..._without_module          the first two from httpd without the module; no goal.  peers.py has them of others
+    swarm_page_load_1_25x, swarm_page_load_10x
+                                beside a swarm that asks for so many times the capacity: of new visitors' pages, how many are complete within 5 s, or within 3 s of their HTML; of ordinary and of
+                                sign-in pages, the kind that has less
+    swarm_chromium_load         the same of Chromium with empty profiles, half of them beside each of these swarms
 
 measure_server() takes any server: a peer is measured by it as the gateway is.
 """
-import asyncio
 import dataclasses
 import hashlib
 import hmac
 import os
-import random
-import re
 import secrets
-import threading
 import time
 
 from setting import WINDOW, clients
 from spread import Spread
 
+from lab.chromium import Chromium, page_load
 from lab.httpd import Httpd
 from lab.lab import ROOT, Origin, module
 from lab.load import Load
+from lab.page_load import ASSETS, Visitors, part_loaded
 
 ADDRESSES, MINUTES = 140_000, 10
 SWARM = ADDRESSES / (60 * MINUTES)              # requests a second
@@ -39,11 +41,14 @@ MS = (60, 80, 100, 120, 140)
 CAPACITY = WINDOW * 1000 / (sum(MS) / len(MS))
 NETWORK = "127.64.0.0/10"
 SIGN_IN = "/size/900?delay=60&sign-in"
+HTML = f"&assets={ASSETS}"
+OF_A_PAGE = [f"/size/2000?delay=5&asset={i}" for i in range(ASSETS)]
 AGENTS = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML\\, like Gecko) Chrome/142.0.0.0 Safari/537.36",
     "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML\\, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1",
 )
+OVERLOADS = ((1.25, "1_25x"), (10, "10x"))      # times the capacity
 MEMBERS = 10
 KEY = secrets.token_hex(32)
 CONFIG = """
@@ -54,6 +59,8 @@ QosWindow {window}
 QosExempt path /size/900
 QosExempt limit=4
 QosRefuse 429
+RemoteIPHeader X-From
+RemoteIPInternalProxy 127.0.0.1
 <Location /qos-status>
   SetHandler qos-status
 </Location>
@@ -73,85 +80,36 @@ def member_cookie(host):
 
 
 @dataclasses.dataclass
-class Person:
-    """first_s: from asking for the first page to having it; None: he left without.  refused: of his requests for the sign-in page."""
-    wants: str
-    first_s: float = None
-    asked: int = 0
-    refused: int = 0
-
-
-class People:
-    """People who come while the block lasts, after `warmup` seconds; .all has them in the end.  address: HOST:PORT; patience: seconds after which one leaves."""
-
-    def __init__(self, address, seconds, warmup, patience, per_s=2, seed=7):
-        self.host, self.port = address.rsplit(":", 1)
-        self.address, self.seconds, self.warmup, self.per_s = address, seconds, warmup, per_s
-        self.patience, self.random, self.all = patience, random.Random(seed), []
-
-    def __enter__(self):
-        self.thread = threading.Thread(target=lambda: asyncio.run(self.come()))
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.thread.join()
-
-    async def come(self):
-        await asyncio.sleep(self.warmup)
-        end, visits = time.monotonic() + self.seconds, []
-        while time.monotonic() < end:
-            visits.append(asyncio.create_task(self.visit(len(visits))))
-            await asyncio.sleep(self.random.expovariate(self.per_s))
-        await asyncio.gather(*visits)
-
-    async def visit(self, number):
-        p = Person(SIGN_IN if number % 3 == 0 else self.random.choice(pages("&person")))
-        self.all.append(p)
-        source = f"127.{64 + self.random.randrange(64)}.{self.random.randrange(256)}.{self.random.randrange(1, 255)}"
-        agent, cookie, begun = self.random.choice(AGENTS).replace("\\", ""), "", time.monotonic()
-        while time.monotonic() - begun < self.patience:
-            status, head = await self.ask(source, p.wants, f"User-Agent: {agent}\r\n" + cookie, self.patience - (time.monotonic() - begun))
-            p.asked += p.wants == SIGN_IN
-            p.refused += p.wants == SIGN_IN and status != 200
-            if status == 200:
-                p.first_s = time.monotonic() - begun
-                return
-            given = re.search(r"(?im)^set-cookie: ([^;\r]+)", head)
-            cookie = f"Cookie: {given[1]}\r\n" if given else cookie
-            again = re.search(r"(?im)^refresh: (\d+)", head) or re.search(r"(?im)^retry-after: (\d+)", head)
-            await asyncio.sleep(int(again[1]) if again else 5)
-
-    async def ask(self, source, target, fields, seconds):
-        """(status, head), or (0, "") if there was no whole answer."""
-        try:
-            async with asyncio.timeout(max(0.1, seconds)):
-                reader, writer = await asyncio.open_connection(self.host, self.port, local_addr=(source, 0))
-                try:
-                    writer.write(f"GET {target} HTTP/1.1\r\nHost: {self.address}\r\nAccept: text/html\r\nConnection: close\r\n{fields}\r\n".encode())
-                    answer = await reader.read(-1)
-                finally:
-                    writer.close()
-        except (OSError, TimeoutError):
-            return 0, ""
-        head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
-        found = re.match(r"HTTP/1\.[01] (\d{3})", head)
-        return (int(found[1]), head) if found else (0, "")
-
-
-@dataclasses.dataclass
 class Seen:
-    """What came of it.  member_p95: ms, the mean of each one's; first: seconds of people's first pages, None for who left; sign_in, refused: requests for that page; load: most requests at the server at one time."""
+    """What came of it.  member_p95: ms, the mean of each one's; first: new visitors' PageLoads; load: most requests at the server at one time."""
     member_p95: float
     members_per_s: float
     first: list
-    sign_in: int
-    refused: int
     load: int
     swarm: dict
 
     def within(self, seconds):
-        return sum(f is not None and f <= seconds for f in self.first) / len(self.first) if self.first else 0.0
+        return part_loaded(self.first, seconds)
+
+    def sign_in(self):
+        return [p for p in self.first if p.page.startswith(SIGN_IN)]
+
+    def refused(self):
+        """Requests for the sign-in page that were refused or had no answer."""
+        return sum(p.refused for p in self.sign_in())
+
+
+def swarm_of(per_s):
+    urls = [u for u in pages("&n={n}") for _ in range(10)] + [SIGN_IN + "&n={n}"]
+    return [dict(name=f"swarm{i}", clients=1500, url=urls, arrivals=per_s / len(AGENTS), close=True, abort=10_000, retry=0, source=NETWORK, header=f"User-Agent: {agent}")
+            for i, agent in enumerate(AGENTS)]
+
+
+def visitors(server, seconds, warmup, patience, per_s=2):
+    """Every third begins at the sign-in page."""
+    ordinary = pages("&person" + HTML)
+    wanted = [page for i in range(0, 2 * len(ordinary), 2) for page in (SIGN_IN + HTML, ordinary[i % len(ordinary)], ordinary[(i + 1) % len(ordinary)])]
+    return Visitors(server.address, wanted, OF_A_PAGE, seconds, warmup, patience, per_s, agents=[a.replace("\\", "") for a in AGENTS])
 
 
 def measure_server(server, origin, seconds, warmup, patience=15, swarm=True, member=lambda host, number: member_cookie(host)):
@@ -160,12 +118,9 @@ def measure_server(server, origin, seconds, warmup, patience=15, swarm=True, mem
     """
     host = server.address.rsplit(":", 1)[0]
     groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member(host, i)]) for i in range(MEMBERS)]
-    if swarm:
-        urls = [u for u in pages("&n={n}") for _ in range(10)] + [SIGN_IN + "&n={n}"]
-        groups += [dict(name=f"swarm{i}", clients=1500, url=urls, arrivals=SWARM / len(AGENTS), close=True, abort=10_000, retry=0, source=NETWORK, header=f"User-Agent: {agent}")
-                   for i, agent in enumerate(AGENTS)]
+    groups += swarm_of(SWARM) if swarm else []
     origin.stat(reset=True)
-    with People(server.address, seconds, warmup, patience) as people, Load(server.address, groups, seconds, warmup=warmup, timeout=30) as run:
+    with visitors(server, seconds, warmup, patience) as people, Load(server.address, groups, seconds, warmup=warmup, timeout=30) as run:
         result = run.result()
     of = result["classes"]
     members = [of[g["name"]] for g in groups[:MEMBERS]]
@@ -173,8 +128,7 @@ def measure_server(server, origin, seconds, warmup, patience=15, swarm=True, mem
     for g in groups[MEMBERS:]:
         for code, n in of[g["name"]]["status"].items():
             status[code] = status.get(code, 0) + n
-    return Seen(sum(c["latency_ms"]["p95"] for c in members) / len(members), sum(c["requests_per_s"] for c in members), [p.first_s for p in people.all], sum(p.asked for p in people.all), sum(p.refused for p in people.all),
-                origin.stat()["max"], status)
+    return Seen(sum(c["latency_ms"]["p95"] for c in members) / len(members), sum(c["requests_per_s"] for c in members), people.all, origin.stat()["max"], status)
 
 
 def origin_of(bench):
@@ -186,14 +140,15 @@ def gateway(bench, origin):
     with open(keys, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
         f.write(KEY + "\n")
     config = CONFIG.format(policy=os.path.join(ROOT, "etc", "examples", "policy.xml"), keys=keys, window=WINDOW)
-    return Httpd(bench.lab, name="swarm-gateway", proxy=origin.url, load={"qos_drr": module()}, config=config, threads=75)
+    return Httpd(bench.lab, name="swarm-gateway", proxy=origin.url, load={"qos_drr": module()}, config=config, threads=75, modules=("remoteip",))
 
 
 def tell(bench, name, seen):
-    first = sorted(f for f in seen.first if f is not None)
-    half = f"{first[len(first) // 2]:.2f} s" if first else "nothing"
-    bench.say(f"{name}: members {seen.members_per_s:.1f} pages/s, 95 % within {seen.member_p95:.0f} ms; of {len(seen.first)} people {seen.within(3):.1%} had their first page within 3 s, half of those "
-              f"who had one within {half}, {len(seen.first) - len(first)} none; sign-in {seen.refused} of {seen.sign_in} refused; at most {seen.load} at the server; the swarm {seen.swarm}")
+    loads = sorted(p.load_s for p in seen.first if p.load_s is not None)
+    half = f"{loads[len(loads) // 2]:.2f} s" if loads else "nothing"
+    bench.say(f"{name}: members {seen.members_per_s:.1f} pages/s, 95 % within {seen.member_p95:.0f} ms; of {len(seen.first)} new visitors {seen.within(3):.1%} had their first page with all assets within 3 s, "
+              f"half of those with a page within {half}, {len(seen.first) - len(loads)} none; {sum(p.failed for p in seen.first)} assets failed; sign-in {seen.refused()} of "
+              f"{sum(p.asked for p in seen.sign_in())} refused; at most {seen.load} at the server; the swarm {seen.swarm}")
 
 
 def both(bench, server, calm_s, beside_s, patience):
@@ -212,7 +167,7 @@ def measure(bench):
     beside = [b for _, b in found]
     bench.figure("swarm_member_p95_ratio", Spread.of([b.member_p95 / a.member_p95 for a, b in found]), "times", "<= 1.2")
     bench.figure("swarm_first_page_3s", Spread.of([b.within(3) for b in beside]), "of people", ">= 0.95")
-    bench.figure("swarm_sign_in_refused", Spread.of([b.refused for b in beside]), "requests", "<= 0")
+    bench.figure("swarm_sign_in_refused", Spread.of([b.refused() for b in beside]), "requests", "<= 0")
     bench.figure("swarm_server_load_most", Spread.of([b.load for b in beside]), "requests", f"<= {WINDOW + 4}")
 
 
@@ -222,7 +177,39 @@ def measure_without(bench):
     bench.figure("swarm_first_page_3s_without_module", Spread.of([beside.within(3)]), "of people", None)
 
 
+def page_loads(bench, times, seconds, warmup=3):
+    """Beside a swarm of so many times the capacity, how many new visitors' pages are complete.  At a fresh gateway: the visitors' addresses are those of each run, and a gateway remembers refusals for a minute."""
+    with gateway(bench, origin_of(bench)) as server, Load(server.address, swarm_of(times * CAPACITY), seconds + 15, warmup=warmup, timeout=30) as run:
+        with visitors(server, seconds, warmup, 15) as people:
+            pass
+        run.stop()
+    complete = min(part_loaded([p for p in people.all if p.page.startswith(SIGN_IN) == sign_in], 5, 3) for sign_in in (True, False))
+    bench.say(f"beside {times} times the capacity: of {len(people.all)} new visitors' pages {part_loaded(people.all, 5, 3):.1%} are complete, {sum(p.failed for p in people.all)} assets failed")
+    return complete
+
+
+def measure_page_loads(bench):
+    for times, name in OVERLOADS:
+        complete = [page_loads(bench, times, bench.size(25, 8)) for _ in range(bench.size(3, 1))]
+        bench.figure(f"swarm_page_load_{name}", Spread.of(complete), "of pages", ">= 0.95")
+
+
+def measure_chromium(bench):
+    found, each = [], bench.size(20, 3)
+    with Chromium(bench.lab) as browser:
+        for times, name in OVERLOADS:
+            with gateway(bench, origin_of(bench)) as g, Load(g.address, swarm_of(times * CAPACITY), 600, warmup=3, timeout=30):
+                time.sleep(3)
+                for i in range(each):
+                    page = f"http://{g.address}{SIGN_IN if i % 2 else pages()[0]}{HTML}"
+                    found.append(page_load(browser, page, f"10.{len(found)}.3.4", ASSETS, 15))
+                bench.say(f"Chromium, beside {times} times the capacity: load events after {', '.join(f'{p.load_s:.2f}' if p.load_s else 'never' for p in found[-each:])} s")
+    bench.figure("swarm_chromium_load", part_loaded(found, 5, 3), "of pages", ">= 0.95")
+
+
 FAMILIES = [
+    (measure_page_loads, tuple(f"swarm_page_load_{name}" for _, name in OVERLOADS)),
+    (measure_chromium, ("swarm_chromium_load",)),
     (measure, ("swarm_member_p95_ratio", "swarm_first_page_3s", "swarm_sign_in_refused", "swarm_server_load_most")),
     (measure_without, ("swarm_member_p95_ratio_without_module", "swarm_first_page_3s_without_module")),
 ]

@@ -27,7 +27,8 @@ def test_a_bench_by_its_name(name):
 # What a gateway before a site of strangers is judged by.
 GATEWAY = """aborts_leaked asn_p95_ratio bots_live_s bytes_share_error_for_time dear_alone_ratio dear_slot_due_ratio forged_admitted graceful_failed h2_share_error hung_backend_p95_ratio
     many_connections_p95_ratio many_connections_rate_ratio observe_cpu_ratio observe_prediction_points refused_ms_p99 replay_10m_s seven_share_error_files seven_share_error_php
-    step_p99_settle_ms swarm_first_page_3s swarm_member_p95_ratio swarm_sign_in_refused time_share_error_max uncontended_time_cpu_ratio verify_us worst_mix_due_ratio""".split()
+    step_p99_settle_ms swarm_chromium_load swarm_first_page_3s swarm_member_p95_ratio swarm_page_load_1_25x swarm_page_load_10x swarm_sign_in_refused time_share_error_max
+    uncontended_time_cpu_ratio verify_us worst_mix_due_ratio""".split()
 
 
 def test_the_gateway_is_measured_whole():

@@ -14,11 +14,14 @@ chromium.py - Debian's Chromium, driven by its own chromedriver: the few words o
 No page of it can reach anybody but this machine: names do not resolve.
 """
 import base64
+import contextlib
 import http.client
 import json
 import shutil
+import time
 
-from .lab import Server, wait_for
+from .lab import LabError, Server, wait_for
+from .page_load import PageLoad
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -35,7 +38,7 @@ class Chromium(Server):
 
     def __init__(self, lab):
         super().__init__(lab)
-        self.session = None
+        self.session, self.profiles = None, 0
 
     def argv(self):
         return ["chromedriver", f"--port={self.port}", "--silent"]
@@ -45,15 +48,29 @@ class Chromium(Server):
 
     def __enter__(self):
         self.start()
-        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-                  "goog:chromeOptions": {"args": [*SWITCHES, f"--user-data-dir={self.path('profile')}"]}}
-        self.session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+        self.session = self.begin("profile")
         return self
+
+    def begin(self, profile):
+        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+                  "goog:chromeOptions": {"args": [*SWITCHES, f"--user-data-dir={self.path(profile)}"]}}
+        return self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
 
     def __exit__(self, *_):
         if self.session:
             self.ask("DELETE", f"/session/{self.session}")
         self.stop()
+
+    @contextlib.contextmanager
+    def profile(self):
+        """Another Chromium with an empty profile: no cookies, no cache.  All words are for it until the end of the block."""
+        before, self.profiles = self.session, self.profiles + 1
+        self.session = self.begin(f"profile-{self.profiles}")
+        try:
+            yield self
+        finally:
+            self.ask("DELETE", f"/session/{self.session}")
+            self.session = before
 
     # ---- the wire
 
@@ -127,3 +144,24 @@ class Chromium(Server):
         """URLs of requests since it was asked last."""
         events = [json.loads(e["message"])["message"] for e in self.say("POST", "se/log", {"type": "performance"})]
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+
+STATE = """const page = performance.getEntriesByType('navigation')[0];
+return page && page.responseStatus == 200 && page.loadEventEnd > 0 && {
+    html: page.responseEnd / 1000, began: performance.timeOrigin / 1000, load: page.loadEventEnd / 1000,
+    assets: performance.getEntriesByType('resource').filter(e => e.name.includes('asset=')).map(e => e.responseStatus)}"""
+
+
+def page_load(browser, url, source, assets, patience):
+    """The PageLoad of `url` with an empty profile, from the address `source` to a gateway that believes X-From.  A refused page is loaded again as its Refresh says."""
+    p = PageLoad(url)
+    with browser.profile():
+        browser.devtools("Network.setExtraHTTPHeaders", headers={"X-From": source})
+        begun = time.time()
+        browser.open(url)
+        with contextlib.suppress(LabError):
+            state = browser.until(STATE, f"the load event of {url}", patience)
+            before = max(0.0, state["began"] - begun)       # those that were refused
+            p.html_s, p.load_s = before + state["html"], before + state["load"]
+            p.failed = assets - state["assets"].count(200)
+    return p

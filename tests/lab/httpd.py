@@ -111,6 +111,8 @@ class Httpd(Server):
                   "MaxKeepAliveRequests 0", f"KeepAliveTimeout {self.keep_alive_timeout}", "TypesConfig /etc/mime.types",
                   "DirectoryIndex index.html", "ServerTokens Prod", self.processes_text(), self.early]
         lines += [f"LoadModule {name}_module {path}" for name, path in self.load.items()]
+        # All clients of a lab are programs on this host: by default their requests would be inner, and pass unscheduled.
+        lines += ["QosSelf Off"] if "qos_drr" in self.load else []
         if self.access_format:
             escaped = self.access_format.replace('"', '\\"')
             lines.append(f'CustomLog {self.path("access.log")} "{escaped}"')

@@ -285,7 +285,8 @@ static void turn(struct origin *o) {
 static void help(void) {
     puts("fairgate-origin [options] --port PORT\n"
          "A backend for tests.  URLs: "
-         "/size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate&trickle=N],\n"
+         "/size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate&trickle=N"
+         "&assets=N&each=MS],\n"
          "/open, /shut, /stat[?reset]; see origin.h\n\n"
          "  --address A      to listen on (127.0.0.1)\n"
          "  --port P         0 = any; the address is printed on standard output when it listens\n"

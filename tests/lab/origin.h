@@ -23,6 +23,9 @@
  *     stall            header and half the bytes, then nothing, until the client leaves
  *     gate             the service time begins when the gate is open; it is shut at the start
  *     trickle=N        while the gate is shut, N bytes of the page every 100 ms
+ *     assets=N         an HTML page: in front of the N bytes, a script that loads N images, scripts and style sheets,
+ *                      each of 2,000 bytes
+ *     each=MS          ... whose service time is this (5)
  *   /open  /shut       open and shut the gate; the answer is that of /stat
  *   /stat              JSON: {"requests", "answered", "aborted", "bytes", "current", "serving", "max", "max_serving",
  *                      "connections"};

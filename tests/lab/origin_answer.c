@@ -11,11 +11,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PATTERN    65536
-#define PERIOD     64 /* byte n of every page is byte n % PERIOD of the pattern, however it is sent */
-#define CHUNK      16384
-#define SIZE_MOST  (1ull << 40)
-#define DELAY_MOST 86400000 /* ms */
+#define PATTERN     65536
+#define PERIOD      64 /* byte n of every page is byte n % PERIOD of the pattern, however it is sent */
+#define CHUNK       16384
+#define SIZE_MOST   (1ull << 40)
+#define DELAY_MOST  86400000 /* ms */
+#define ASSETS_ROOM 384      /* of the script, with its NUL */
 
 static const char *pattern(void) {
     static char bytes[PATTERN + PERIOD];
@@ -68,8 +69,21 @@ static void status_page(struct origin *o, struct origin_conn *c, bool reset) {
              n, c->keep_alive ? "" : "Connection: close\r\n", c->request.head_method ? "" : text);
 }
 
+/* The URL of an asset is relative, so it stays below a gateway's prefix.  Empty without "assets". */
+static void assets_script(const char *query, char text[ASSETS_ROOM]) {
+    const char *n = query_word(query, "assets"), *each = query_word(query, "each");
+    text[0] = '\0';
+    if (!n) return;
+    snprintf(text, ASSETS_ROOM,
+             "<title>page</title><script>for(let i=0;i<%d;i++){let u='2000?delay=%d&asset='+i;document.write("
+             "['<img src=\"'+u+'\">','<script src=\"'+u+'\"></'+'script>',"
+             "'<link rel=stylesheet href=\"'+u+'\">'][i%%3])}</script>\n",
+             atoi(n), each ? atoi(each) : 5);
+}
+
 static void page(struct origin_conn *c, uint64_t size, const char *query) {
     const char *w;
+    char script[ASSETS_ROOM];
     int status = 200;
     if ((w = query_word(query, "status"))) {
         status = atoi(w);
@@ -81,16 +95,17 @@ static void page(struct origin_conn *c, uint64_t size, const char *query) {
     bool close_ends = query_word(query, "close") != NULL;
     c->chunked = !close_ends && query_word(query, "chunked") != NULL;
     if (close_ends) c->keep_alive = false;
+    assets_script(c->chunked || status == 304 || status == 204 ? NULL : query, script);
 
-    head_add(c, "HTTP/1.1 %d %s\r\nServer: fairgate-origin\r\nContent-Type: text/plain\r\n", status,
-             status == 200 ? "OK" : "As asked");
+    head_add(c, "HTTP/1.1 %d %s\r\nServer: fairgate-origin\r\nContent-Type: text/%s\r\n", status,
+             status == 200 ? "OK" : "As asked", script[0] ? "html" : "plain");
     if (etag) head_add(c, "ETag: \"%llu\"\r\n", (unsigned long long)size);
     if ((w = query_word(query, "retry"))) head_add(c, "Retry-After: %d\r\n", atoi(w));
     if (c->chunked) head_add(c, "Transfer-Encoding: chunked\r\n");
     else if (!close_ends && status != 304 && status != 204)
-        head_add(c, "Content-Length: %llu\r\n", (unsigned long long)size);
+        head_add(c, "Content-Length: %llu\r\n", (unsigned long long)size + strlen(script));
     if (!c->keep_alive) head_add(c, "Connection: close\r\n");
-    head_add(c, "\r\n");
+    head_add(c, "\r\n%s", body ? script : "");
 
     c->body = body ? size : 0;
     c->chunked = c->chunked && body;

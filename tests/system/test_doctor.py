@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """fairgate doctor: what is well, what is not, and what mends it, of real servers."""
+import contextlib
 import os
 import re
 import subprocess
@@ -69,6 +70,29 @@ def test_one_that_is_off(new_gateway):
     with new_gateway(engine="Off") as gateway:
         status, lines = doctor("httpd", *of_httpd(gateway))
         assert status == FAILURE and said(lines, "FAIL", "QosEngine is off"), lines
+
+
+def test_stalled_window_is_a_failure(new_gateway):
+    with new_gateway(window=1) as gateway, gateway.window_taken() as taken, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(gateway.connect()) for _ in range(3)]
+        for c in waiting:
+            c.send("GET", f"/b/gate/{taken.name}")
+        gateway.until(lambda s: s["stalled_s"] > 0, "the window is stalled", 8)
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == FAILURE and said(lines, "FAIL", "window of server is stalled: for [0-9]+ s"), lines
+        taken.release()
+        assert [c.receive().status for c in waiting] == [200] * 3
+        gateway.until(lambda s: s["stalled_s"] == 0, "it is open again")
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == WARNING and said(lines, "WARN", "1 times a window was stalled"), lines
+
+
+def test_requests_of_this_host_alone_are_a_warning(new_gateway):
+    with new_gateway(window=4, more="QosSelf host\n") as gateway:
+        with gateway.connect() as c:
+            assert {c.ask("GET", "/static/2k.txt").status for _ in range(1100)} == {200}
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == WARNING and said(lines, "WARN", "nearly all requests come from this host"), lines
 
 
 def test_what_the_modules_say_of_limits(new_gateway):

@@ -603,6 +603,20 @@ START_TEST(a_segment_of_a_result) {
 
     ck_assert_ptr_null(read_name(&name, false, &w));
     ck_assert(w.is_call && w.kind == CCN_SEGMENT && w.segment == 2 && w.version == 5 && w.object.n == 3);
+    ck_assert(w.is_result);
+}
+END_TEST
+
+/* With fields beside the call a result is one visitor's, and is not found by other addresses; nor is a page. */
+START_TEST(a_segment_of_one_visitor_is_not_shared) {
+    static const char *const names[] = { "/s/!%7B%7D/32=result/0011/v=5/seg=2", "/site/a/v=5/seg=2",
+                                         "/site/a/32=result/0011/v=5/seg=2" };
+    static uint8_t bytes[SPAN_ROOM];
+    struct ndn_name name = name_of(names[_i], bytes);
+    struct ccn_wanted w;
+
+    ck_assert_ptr_null(read_name(&name, false, &w));
+    ck_assert(w.kind == CCN_SEGMENT && w.segment == 2 && !w.is_result);
 }
 END_TEST
 
@@ -639,6 +653,7 @@ int main(void) {
     tcase_add_loop_test(t, a_kind, 0, ROWS(kinds));
     tcase_add_loop_test(t, a_call, 0, ROWS(calls_by_name));
     tcase_add_test(t, a_segment_of_a_result);
+    tcase_add_loop_test(t, a_segment_of_one_visitor_is_not_shared, 0, 3);
     tcase_add_test(t, a_page_with_parameters);
     tcase_add_test(t, nothing_is_mapped);
     tcase_add_test(t, a_name_that_is_too_long);

@@ -110,6 +110,29 @@ static const uint32_t sizes[] = {
     1, 2, 3, PER_INDEX - 1, PER_INDEX, PER_INDEX + 1, 2 * PER_INDEX, 2 * PER_INDEX + 1, 3 * PER_INDEX + 1, 1200 - 4
 };
 
+/* What this server reads for itself is not fetched, and keeps its page as a new one is kept. */
+START_TEST(a_packet_that_is_read_stays_and_is_not_fetched) {
+    struct ccn_store_id id = id_of(&large.s, 5);
+    uint8_t bytes[BLOCK];
+    size_t n;
+
+    for (uint32_t packets = 1; packets < 3; packets++) {
+        ck_assert(put_page(&large.s, 0, 5, packets));
+        for (uint64_t now = 0; now < 4 * KEEP; now += KEEP - 1) {
+            ck_assert_int_eq(ccn_store_read(&large.s, now, &id, packets - 1, bytes, sizeof bytes, &n), CCN_GOT);
+            ck_assert_uint_eq(n, packet_length(5, packets - 1));
+            ccn_store_sweep(&large.s, now + KEEP - 1);
+            expect_sound(&large.s);
+        }
+        ck_assert_int_eq(ccn_store_read(&large.s, 0, &id, packets, bytes, sizeof bytes, &n), CCN_NO_SEGMENT);
+        ck_assert_uint_eq(counts_of(&large.s).fetched + counts_of(&large.s).done, 0);
+        ck_assert_uint_eq(counts_of(&large.s).kept, 1);
+        ccn_store_sweep(&large.s, 10 * KEEP);
+        ck_assert_int_eq(ccn_store_read(&large.s, 0, &id, 0, bytes, sizeof bytes, &n), CCN_NO_PAGE);
+    }
+}
+END_TEST
+
 START_TEST(what_was_put_comes_back) {
     uint32_t n = sizes[_i], left = 77;
 
@@ -533,6 +556,7 @@ int main(void) {
     tcase_add_test(t, an_id_is_of_a_name_and_a_store);
     tcase_add_test(t, both_halves_count);
     tcase_add_loop_test(t, what_was_put_comes_back, 0, ROWS(sizes));
+    tcase_add_test(t, a_packet_that_is_read_stays_and_is_not_fetched);
     tcase_add_test(t, the_largest_page);
     tcase_add_test(t, a_page_as_large_as_the_store_and_one_larger);
     tcase_add_test(t, lengths_of_packets);

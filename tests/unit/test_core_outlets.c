@@ -422,6 +422,78 @@ START_TEST(no_more_than_its_slots) {
 }
 END_TEST
 
+/* A slow reader whose backend works on, or an upload, counts against its class's slots until the backend is done. */
+START_TEST(test_parked_request_occupying_its_backend_counts_against_slots) {
+    const char *why = "";
+    struct world w;
+
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 6, NULL, 1, TICKETS);
+    w.classes[0].slots = 2;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    for (int i = 0; i < 6; i++) ask(&w, 0, 1000);
+    rs_ticket_t a = next(&w), b = next(&w);
+    ck_assert(rs_park_occupying(w.e, 0, a) && !rs_park_occupying(w.e, 0, a));
+    ck_assert_int_eq(rs_state(w.e, a), RS_PARKED);
+    sound(&w);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_has_slot(w.e, a)); /* it takes a slot of the window, and none of its class */
+    ck_assert(rs_resume(w.e, 0, a) && rs_park_occupying(w.e, 0, a));
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_occupies_no_more(w.e, 0, a) && !rs_occupies_no_more(w.e, 0, a));
+    sound(&w);
+    rs_ticket_t c = next(&w);
+    ck_assert(c != RS_NO_TICKET && next(&w) == RS_NO_TICKET);
+    ck_assert(rs_park_occupying(w.e, 0, b));
+    ck_assert(!rs_rebuild(w.e, 0));
+    sound(&w);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_abort(w.e, 0, b));
+    sound(&w);
+    ck_assert(next(&w) != RS_NO_TICKET);
+    close_world(&w);
+}
+END_TEST
+
+/* Parks what is released, as slow readers of a backend's answers; returns how many were. */
+static uint32_t park_all(struct world *w, uint32_t class) {
+    uint32_t n = 0;
+    for (rs_ticket_t t; (t = next(w)) != RS_NO_TICKET; w->now += 1000) {
+        ck_assert_uint_eq(rs_class(w->e, t), class);
+        ck_assert(rs_park_occupying(w->e, w->now, t));
+        sound(w);
+        n++;
+    }
+    return n;
+}
+
+/* Slow readers of one class occupied all workers of a backend; beside an active class they have their share. */
+START_TEST(test_slow_readers_occupy_their_share_of_the_window_while_another_class_is_active) {
+    static const uint32_t weights[] = { 6, 1 };
+    struct world w;
+
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 14, weights, 2, TICKETS);
+    w.now = 1000000;
+    rs_ticket_t person = ask(&w, 0, 1000);
+    ck_assert_uint_eq(next(&w), person);
+    serve(&w, person, 1000);
+    for (int i = 0; i < 40; i++) ask(&w, 1, 1000);
+    /* two of fourteen slots are its share, and half as many again */
+    ck_assert_uint_eq(park_all(&w, 1), 3);
+    /* the other class is not held back */
+    for (int i = 0; i < 10; i++) {
+        rs_ticket_t t = ask(&w, 0, 1000);
+        ck_assert_uint_eq(next(&w), t);
+        serve(&w, t, 1000);
+    }
+    w.now += RS_WINDOW_QUIET / 2;
+    ck_assert_uint_eq(park_all(&w, 1), 0);
+    /* the class has been alone for a while: nothing is kept for others */
+    w.now += RS_WINDOW_QUIET;
+    ck_assert_uint_eq(park_all(&w, 1), 37);
+    close_world(&w);
+}
+END_TEST
+
 /* A parked one has given its slot back; one that takes it again, even one too many, holds its class back. */
 START_TEST(parked_ones_are_not_counted) {
     const char *why = "";
@@ -563,6 +635,8 @@ int main(void) {
     tcase_add_test(c, all_outlets_are_made_anew);
     tcase_add_loop_test(c, no_more_than_its_slots, RS_SCHED_FIFO, RS_SCHED_SHORTEST);
     tcase_add_test(c, parked_ones_are_not_counted);
+    tcase_add_test(c, test_parked_request_occupying_its_backend_counts_against_slots);
+    tcase_add_test(c, test_slow_readers_occupy_their_share_of_the_window_while_another_class_is_active);
     tcase_add_test(c, what_it_earned_is_bounded);
     tcase_add_test(c, bounds_change_while_requests_wait);
     tcase_add_test(c, slots_are_each_outlets_own);

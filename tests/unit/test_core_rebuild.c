@@ -72,7 +72,7 @@ START_TEST(all_is_made_anew_from_the_tickets) {
             if (draw(&seed) % 3) rs_submit(w.e, w.now, c, 0, draw(&seed) % 100000, 1, c, &t);
             else if ((t = next(&w)) == RS_NO_TICKET) continue;
             else if (draw(&seed) % 4) rs_progress(w.e, w.now, t, 500), rs_finish(w.e, w.now, t);
-            else if (draw(&seed) % 2) rs_park(w.e, w.now, t);
+            else if (draw(&seed) % 2) (draw(&seed) % 2 ? rs_park : rs_park_occupying)(w.e, w.now, t);
         }
         sound(&w);
         struct rs_stats before = stats(&w);

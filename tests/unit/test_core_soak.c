@@ -92,7 +92,10 @@ static void step(struct soak *k) {
     case 21:
     case 22:
     case 23: rs_progress(e, k->w.now, t, draw(&k->seed) >> (24 + below(k, 40))); break;
-    case 24: rs_park(e, k->w.now, t); break;
+    case 24:
+        if (below(k, 2)) rs_park(e, k->w.now, t);
+        else if (!rs_park_occupying(e, k->w.now, t)) rs_occupies_no_more(e, k->w.now, t);
+        break;
     case 25: rs_resume(e, k->w.now, t); break;
     case 26:
     case 27:

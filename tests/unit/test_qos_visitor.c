@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "mod_qos_drr/qos_page.h"
 #include "mod_qos_drr/qos_told.h"
 #include "mod_qos_drr/qos_visitor.h"
 #include "run_suite.h"
@@ -372,6 +373,55 @@ START_TEST(names_of_cookies) {
 }
 END_TEST
 
+/* A cookie that is sent with a page, for a policy that asks for `least` seconds, as a gateway reads it. */
+static struct qos_visitor of_page(uint32_t least) {
+    return (struct qos_visitor){ true, "", qos_page_first(least, NOW), NOW, NOW + 7 * DAY, ID };
+}
+
+START_TEST(test_cookie_of_page_counts_at_once_and_is_young_for_the_least_age) {
+    for (uint32_t least = 1; least <= QOS_PAGE_AGE_MAX; least++) {
+        struct qos_visitor v = of_page(least), refused = v;
+
+        refused.first = refused.issued;
+        ck_assert_uint_eq(qos_visitor_age(&v, NOW), least);
+        ck_assert(qos_page_young(&v, least, NOW) && qos_page_young(&v, least, NOW + least - 1));
+        ck_assert(!qos_page_young(&v, least, NOW + least));
+        ck_assert(!qos_page_young(&v, least + 1, NOW) && !qos_page_young(&refused, least, NOW));
+        v.known = false;
+        ck_assert(!qos_page_young(&v, least, NOW));
+    }
+}
+END_TEST
+
+START_TEST(test_cookie_of_page_skips_no_long_age_and_none_that_the_policy_does_not_ask_for) {
+    static const uint32_t ages[] = { 0, QOS_PAGE_AGE_MAX + 1, 600, POLICY_AGE_MAX };
+
+    for (size_t i = 0; i < sizeof ages / sizeof *ages; i++) {
+        struct qos_visitor v = of_page(ages[i]);
+
+        ck_assert_uint_eq(v.first, NOW);
+        ck_assert(!qos_page_young(&v, ages[i], NOW));
+    }
+}
+END_TEST
+
+START_TEST(test_count_of_page_ends_and_a_cookie_of_the_same_place_begins_anew) {
+    struct qos_pages *p = calloc(1, sizeof *p);
+    uint64_t one = UINT64_C(0x1234567800000001), other = UINT64_C(0x8765432100000000) | (one % QOS_PAGE_PLACES);
+
+    ck_assert_ptr_nonnull(p);
+    for (unsigned i = 0; i < QOS_PAGE_REQUESTS; i++) ck_assert(qos_page_takes(p, one));
+    for (unsigned i = 0; i < 1000; i++) ck_assert(!qos_page_takes(p, one));
+    ck_assert(qos_page_takes(p, one + 1));
+    for (unsigned i = 0; i < QOS_PAGE_REQUESTS; i++) ck_assert(qos_page_takes(p, other));
+    ck_assert(!qos_page_takes(p, other));
+    /* Whatever a child wrote there. */
+    p->at[one % QOS_PAGE_PLACES] = UINT64_MAX;
+    ck_assert(qos_page_takes(p, one));
+    free(p);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("qos_visitor");
     TCase *t = tcase_create("visitor");
@@ -389,6 +439,9 @@ int main(void) {
     tcase_add_test(t, a_field_is_looked_through);
     tcase_add_loop_test(t, a_file_of_keys_is_read_or_refused, 0, sizeof key_files / sizeof *key_files);
     tcase_add_test(t, names_of_cookies);
+    tcase_add_test(t, test_cookie_of_page_counts_at_once_and_is_young_for_the_least_age);
+    tcase_add_test(t, test_cookie_of_page_skips_no_long_age_and_none_that_the_policy_does_not_ask_for);
+    tcase_add_test(t, test_count_of_page_ends_and_a_cookie_of_the_same_place_begins_anew);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

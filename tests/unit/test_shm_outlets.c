@@ -262,6 +262,34 @@ START_TEST(who_has_brought_enough_gives_it_back) {
 }
 END_TEST
 
+START_TEST(test_park_soon_takes_the_first_of_its_outlet_and_no_more_than_that_many) {
+    struct rs_outlet_settings one[1] = { outlet("a", 2) };
+    uint32_t number[1];
+    const char *why = "";
+    bool left_out;
+
+    ck_assert_int_eq(shm_configure_outlets(&v, 1, one, 1, number, &left_out, &why), SHM_CONFIGURED);
+    ck_assert(!shm_park_soon(&v, 1, 9));
+    rs_ticket_t other = submit_at(0, 0), first = submit_at(1, 0), second = submit_at(1, 0), third = submit_at(1, 0),
+                fourth = submit_at(1, 0);
+    shm_row_of(&v, other)->running = shm_row_of(&v, first)->running = shm_row_of(&v, second)->running = 1;
+    ck_assert(goes(second) && !goes(third) && !goes(fourth));
+    ck_assert(shm_park_soon(&v, 1, 1));
+    ck_assert(!goes(third));
+    sweep(shm_now());
+    ck_assert_uint_eq(shm_row_of(&v, first)->parked, SHM_PARKED_LONG);
+    ck_assert(goes(third) && !goes(fourth));
+    ck_assert_uint_eq(shm_row_of(&v, other)->parked, SHM_NOT_PARKED);
+    ck_assert(!shm_park_soon(&v, 1, 1));
+    ck_assert(shm_park_soon(&v, 1, 2));
+    sweep(shm_now());
+    ck_assert(shm_row_of(&v, second)->parked == SHM_PARKED_LONG && goes(fourth));
+    /* The last two have not begun to run. */
+    ck_assert(!shm_park_soon(&v, 1, 9));
+    sound();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("shm: outlets");
     TCase *c = tcase_create("outlets");
@@ -274,6 +302,7 @@ int main(void) {
     tcase_add_test(c, who_has_begun_is_not_told_of);
     tcase_add_test(c, parked_for_its_client_then_for_good);
     tcase_add_test(c, who_has_brought_enough_gives_it_back);
+    tcase_add_test(c, test_park_soon_takes_the_first_of_its_outlet_and_no_more_than_that_many);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

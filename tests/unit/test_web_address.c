@@ -51,6 +51,9 @@ START_TEST(ranges) {
         { "255.255.255.255", WEB_NEVER },
         { "240.0.0.1", WEB_NEVER },
         { "192.0.0.8", WEB_NEVER },
+        { "100:0:0:1::8", WEB_NEVER },
+        { "100.100.100.200", WEB_NEVER },
+        { "fd00:ec2::254", WEB_NEVER },
         { "::", WEB_NEVER },
         { "::7f00:1", WEB_NEVER },
         { "fe80::1", WEB_NEVER },
@@ -83,9 +86,10 @@ START_TEST(loopback) {
         const char *address;
         bool is;
     } t[] = {
-        { "127.0.0.1", true },  { "127.255.255.255", true }, { "::1", true },
-        { "128.0.0.1", false }, { "10.0.0.1", false },       { "::2", false },
-        { "::", false },
+        { "127.0.0.1", true },     { "127.255.255.255", true },   { "::1", true },
+        { "128.0.0.1", false },    { "10.0.0.1", false },         { "::2", false },
+        { "::", false },           { "::ffff:127.0.0.1", true },  { "64:ff9b::127.0.0.1", true },
+        { "2002:7f00:1::", true }, { "::ffff:128.0.0.1", false }, { "2002:7e00:1::", false },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {

@@ -25,8 +25,9 @@ BOUND = 2 * 0.3 + 2
 
 @pytest.fixture(scope="module", params=("event", "worker", "prefork"))
 def wide(parts, request):
-    """Eight slots, each MPM."""
-    yield from running(parts, mpm=request.param, window=WINDOW)
+    """Eight slots, each MPM.  Below /w/ the backend gets bodies that are whole."""
+    more = f"ProxyPass /w/ http://127.0.0.1:{parts.backend.port}/ retry=0\n<Location /w/>\n    QosBody whole\n</Location>\n"
+    yield from running(parts, mpm=request.param, window=WINDOW, more=more)
 
 
 def head_of(target, body):
@@ -69,7 +70,7 @@ def seconds_of_a_visit(g):
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("target", ("/b/echo", "/cgi/page", "/static/2k.txt"))
+@pytest.mark.parametrize("target", ("/b/echo", "/w/echo", "/cgi/page", "/static/2k.txt"))
 @pytest.mark.parametrize("body", ("trickled", "chunked", "silent", "expected"))
 def test_slow_bodies_hold_no_slots(wide, body, target):
     """Eight slow POSTs of the lightest class had all slots, and people were answered 503 after QosWait.  The file's handler only wants the body gone."""
@@ -100,9 +101,9 @@ def test_silent_streams_hold_no_slots(h2_gateway, body):
 
 @pytest.mark.parametrize("body", ("silent", "chunked"))
 def test_bodies_that_are_awaited_are_not_at_the_backend(new_gateway, body):
-    """Nothing counts them there.  A chunked body is taken in whole only where the configuration says so."""
+    """A backend with few workers: it gets no request before the body is whole.  A chunked body is taken in whole only where proxy-sendcl says so."""
     begin = b"x" * (LENGTH // 2)    # more than mod_proxy takes in in any case
-    with new_gateway(window=2, more="SetEnv proxy-sendcl 1\n") as g:
+    with new_gateway(window=2, more="QosBody whole\nSetEnv proxy-sendcl 1\n") as g:
         seen = g.backend.seen
         with SlowSenders(g, 8, "/b/echo", body) as slow:
             for c in slow.connections:
@@ -133,7 +134,7 @@ def send_rest(c):
 
 
 @contextlib.contextmanager
-def parked_posts(g, target="/b/echo", headers=CRAWLERS):
+def parked_posts(g, target="/w/echo", headers=CRAWLERS):
     """(connections whose POST is parked for its body, of which nothing has come, what took all slots in their place)."""
     posts = [g.connect() for _ in range(WINDOW)]
     for n, c in enumerate(posts, 1):
@@ -175,7 +176,7 @@ def test_body_that_came_at_once_is_scheduled_once(wide):
 def test_waits_too_long_after_its_body(wide):
     """503 with Retry-After, also when the handler reads the body already."""
     name = fresh("late")
-    with parked_posts(wide, f"/b/echo?{name}", {"User-Agent": "hasty"}) as (posts, taken):
+    with parked_posts(wide, f"/w/echo?{name}", {"User-Agent": "hasty"}) as (posts, taken):
         for c in posts:
             send_rest(c)
         for c in posts:
@@ -191,7 +192,7 @@ def test_bodies_that_end_at_one_time_do_not_pass_a_full_queue(wide):
     """Who finds no place when its body is whole is refused like any other.  It took a slot too many: a crowd, once parked, had only to fill its own class's
     queue to be at the server all at once."""
     name = fresh("full")
-    with parked_posts(wide, f"/b/echo?{name}", {"User-Agent": "tiny-queue"}) as (posts, taken):
+    with parked_posts(wide, f"/w/echo?{name}", {"User-Agent": "tiny-queue"}) as (posts, taken):
         for c in posts:
             send_rest(c)
         full = wide.until(lambda s: s["queued"] == 2 and s["parked"] == 0, "two wait, and no other is parked")
@@ -235,3 +236,23 @@ def test_body_that_ends_when_the_answer_has_begun(new_gateway):
         response = c.ask("GET", "/static/2k.txt")
         assert (response.status, response.body) == (200, b"t" * 2048)
         assert g.settled()["timed_out"] == 0
+
+
+def test_a_slow_upload_counts_against_its_class_s_slots(new_gateway):
+    """Slow uploads of crawlers occupied a backend's worker each, however few `slots=` lets them have: while they were awaited nothing counted them."""
+    classes = "QosClass people weight=6 default\nQosClass crawlers weight=1 slots=2\nQosRule crawlers user_agent GPTBot\n"
+    with new_gateway(window=4, classes=classes) as g:
+        with SlowSenders(g, 6, body="silent") as slow:
+            begin = b"x" * (LENGTH // 2)    # more than mod_proxy takes in before it asks the backend
+            seen = g.backend.seen
+            for c in slow.connections:
+                c.send(begin)
+            g.until(lambda s: s["parked"] == 2 and s["queued"] == 4, "two parked, the others wait")
+            assert max(seconds_of_a_visit(g) for _ in range(5)) < BOUND
+            s = g.status()
+            assert (s["parked"], s["queued"]) == (2, 4)
+            assert g.backend.seen - seen == 2 + 5
+            for c in slow.connections:
+                c.send(b"x" * (LENGTH - len(begin)))
+            assert [c.receive().status for c in slow.connections] == [200] * 6
+        g.settled()

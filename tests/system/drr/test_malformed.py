@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Smuggled and malformed requests, more than ten thousand: httpd with the module and without it gives the same answers, keeps and closes the same connections, and asks the server behind
-for the same, byte by byte.
+for the same, byte by byte, but for the module's own field (Fairgate-Outer).
 
 Three httpds stand in network namespaces of their own, so that all have the same address and port, with a client and an origin beside each: one without the module; one with a narrow window,
 where many of them wait; one with a wide one, where nobody does.  What came must be the same but for the date, the order of methods in "Allow" (that of a table with a secret of each

@@ -63,7 +63,9 @@ def test_who_hangs_keeps_nobody_else(new_gateway, app, mpm):
             g.until(lambda s: s["submitted"] + s["refused"] >= 60 + len(crowd), "all of the crowd seen")
             hung = outlets(g)[url]
             assert (hung["window"], hung["outstanding"]) == (4, 4)
-            lab.wait_for(lambda: app.now == 4, 30, "the four at the backend")
+            # On a slow machine the window is stalled by now, and gives up to four slots back early.
+            lab.wait_for(lambda: app.now >= 4, 30, "the four at the backend")
+            assert app.now <= 8
             assert 0 < hung["queued"] <= (75 if mpm == "event" else 19), hung
             during = timed(g, targets, (PEOPLE, CRAWLERS), 60)
             # On a machine that does other things at the same time.
@@ -77,7 +79,7 @@ def test_who_hangs_keeps_nobody_else(new_gateway, app, mpm):
             hung = outlets(g)[url]
             app.open(name)
             answers = [c.receive().status for c in crowd]
-        assert answers.count(200) == 4 + hung["queued"], answers
+        assert answers.count(200) == 4 + hung["parked"] + hung["queued"], answers
         assert answers.count(200) + answers.count(503) == len(crowd)
         s = g.settled()
         assert s["outstanding"] == 0 and outlets(g)[url]["queued"] == 0

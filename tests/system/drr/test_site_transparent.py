@@ -11,18 +11,25 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 
 import pytest
 
 import http1
 from background import Background
 from lab import lab
-from lab.httpd import Httpd, sanitizer_environment
+from lab.frames import FrameClient
+from lab.httpd import HTTPD, Httpd, sanitizer_environment
 from lab.net import Network
 
 SCRIPT = os.path.join(lab.ROOT, "etc", "iptables", "fairgate-transparent")
 CLIENT, GATE, BEHIND = {4: "10.9.1.1", 6: "fd09:1::1"}, {4: "10.9.1.2", 6: "fd09:1::2"}, {4: "10.9.2.1", 6: "fd09:2::1"}
 GATE_INSIDE = {4: "10.9.2.2", 6: "fd09:2::2"}
+# The gateway's connections to servers of its own host come from here (docs/mod_qos_drr.md, "Transparent").
+SOURCE = {4: "192.0.0.8", 6: "100:0:0:1::8"}
+# A client with an address of its own in frames, and addresses at which no client may reach the gateway's host.
+FRAMES = {4: "10.9.1.77", 6: "fd09:1::77"}
+OWN_ALONE = ("0.0.0.0", "127.0.0.1", "169.254.169.254", "::", "::ffff:127.0.0.1", "::ffff:169.254.169.254")
 CONFIG = """
 Listen 880
 <VirtualHost *:880>
@@ -34,6 +41,30 @@ Listen 880
     <Location /qos-status>
         QosTransparent Off
         SetHandler qos-status
+    </Location>
+</VirtualHost>
+Listen 81
+<VirtualHost *:81>
+    <Location /server-status>
+        SetHandler server-status
+        Require local
+    </Location>
+    <Location /qos-status>
+        SetHandler qos-status
+        Require local
+    </Location>
+</VirtualHost>
+Listen 82
+<VirtualHost *:82>
+    RemoteIPHeader X-Forwarded-For
+    RemoteIPInternalProxy 192.0.0.8 100:0:0:1::8
+    <Location /server-status>
+        SetHandler server-status
+        Require local
+    </Location>
+    <Location /client>
+        Require ip 10.9.1.1 fd09:1::1
+        SetHandler server-status
     </Location>
 </VirtualHost>
 QosWindow 2
@@ -70,6 +101,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked.append(self.path)
+        if self.path == "/held":
+            self.server.hold.wait(20)
         text = json.dumps({"name": self.server.name, "peer": self.client_address[0].removeprefix("::ffff:"), "path": self.path,
                            "host": self.headers["Host"], "forwarded": self.headers.get("X-Forwarded-For")}).encode()
         self.send_response(200)
@@ -87,7 +120,7 @@ class Site(Background, http.server.ThreadingHTTPServer):
     address_family = socket.AF_INET6
 
     def __init__(self, host, name):
-        self.name, self.asked = name, []
+        self.name, self.asked, self.hold = name, [], threading.Event()
         host.inside(lambda: super(Site, self).__init__(("::", 80), Handler))
 
 
@@ -117,6 +150,9 @@ class World:
         head, _, body = data.partition(b"\r\n\r\n")
         return int(head.split()[1]), body
 
+    def frames(self, version):
+        return FrameClient(self.field.client, "out0", self.field.gate, "in0", FRAMES[version])
+
     def classes(self):
         return {c["name"]: c["released"] for c in json.loads(self.get(GATE[4], "/qos-status?json")[1])["classes"]}
 
@@ -125,7 +161,7 @@ class World:
 def world(parts):
     w = World(parts)
     with Site(w.field.gate, "here") as w.here, Site(w.field.behind, "behind") as w.behind:
-        with Gate(parts.lab, name="gate", config=CONFIG, load={"qos_drr": lab.module()}, environment=sanitizer_environment()).on(w.field.gate) as w.gate:
+        with Gate(parts.lab, name="gate", config=CONFIG, modules=("authz_host", "remoteip"), load={"qos_drr": lab.module()}, log_level="info", environment=sanitizer_environment()).on(w.field.gate) as w.gate:
             w.script("--mode", "site", "--lan", "in0", "start")
             yield w
             w.script("stop")
@@ -143,10 +179,95 @@ def test_requests_go_where_they_were_going(world, version, where):
     assert status == 200
     assert (said["name"], said["host"], said["forwarded"]) == (where, "evil.example", CLIENT[version])
     assert said["path"].endswith("c?d=%20e&f")
-    assert said["peer"] in (GATE[version], GATE_INSIDE[version])
+    assert said["peer"] == {"here": SOURCE, "behind": GATE_INSIDE}[where][version]
     after = world.classes()
     assert after[where] == before[where] + 1
     assert sum(after.values()) == sum(before.values()) + 1, (before, after)
+
+
+LAN = ("--lan", "in0")
+
+
+@pytest.mark.parametrize("lan", (LAN, ()))
+@pytest.mark.parametrize("version", (4, 6))
+def test_server_status_for_local_clients_stays_403_for_a_client_outside(world, version, lan):
+    """Debian's /server-status is for "Require local": the gateway's connection must not have the server's own address."""
+    def status(port, path="/server-status"):
+        return world.get(GATE[version], path, port=port)[0]
+    world.script("stop")
+    assert [status(81), status(82)] == [403, 403]
+    world.script("--mode", "site", *lan, "--ports", "80,81,82", "start")
+    try:
+        world.field.gate.sysctl(net__ipv4__conf__all__rp_filter=1, net__ipv4__conf__lo__rp_filter=1)
+        before = sum(world.classes().values())
+        assert [status(81), status(82)] == [403, 403]
+        # mod_remoteip, that is told the gateway's address, believes the gateway.
+        assert status(82, "/client") == 200
+        assert sum(world.classes().values()) == before + 3
+    finally:
+        world.field.gate.sysctl(net__ipv4__conf__all__rp_filter=0, net__ipv4__conf__lo__rp_filter=0)
+        world.script("--mode", "site", *LAN, "start")
+
+
+@pytest.mark.parametrize("version", (4, 6))
+def test_request_without_the_source_address_is_refused_and_the_log_names_the_cure(world, version):
+    """Without that address the kernel would choose the server's own as the connection's source."""
+    with world.field.client.inside(lambda: http1.Connection(80, GATE[version])) as c:
+        def ask(path):
+            c.send("GET", path)
+            return c.receive().status
+        assert ask("/1") == 200
+        world.field.gate.ip(f"address del {SOURCE[version]}/{32 if version == 4 else 128} dev lo\n")
+        try:
+            assert ask("/2") == 503
+            assert world.here.asked[-1] == "/1"
+            said = [line for line in world.gate.error_log().splitlines() if SOURCE[version] in line and "fairgate-transparent" in line]
+            assert said, world.gate.error_log()[-2000:]
+            # The server behind is not concerned.
+            assert json.loads(world.get(BEHIND[version])[1])["name"] == "behind"
+        finally:
+            world.script("--mode", "site", *LAN, "start")
+    assert world.get(GATE[version], "/3")[0] == 200
+
+
+@pytest.mark.parametrize("address", (*OWN_ALONE, *SOURCE.values()))
+def test_client_that_addresses_loopback_or_link_local_is_not_served_by_the_gateway(world, address):
+    """The rules do not redirect it; and if other rules do, the module refuses: the kernel's answer counts, however the address is written."""
+    version = 6 if ":" in address else 4
+    tool = {4: "iptables", 6: "ip6tables"}[version]
+    rule = ("PREROUTING", "-i", "in0", "-p", "tcp", "--dport", "80", "-j", "REDIRECT", "--to-ports", "880")
+    request = b"GET / HTTP/1.1\r\nHost: www.example.org\r\nConnection: close\r\n\r\n"
+
+    def released():
+        return sum(world.classes().values())
+    with world.frames(version) as c:
+        assert b"200 OK" in c.fetch(GATE[version], 80, request)
+        before = released()
+        c.fetch(address, 80, request)
+        assert released() == before
+        world.field.gate.run(tool, "-t", "nat", "-I", *rule)
+        try:
+            assert b" 403 " in c.fetch(address, 80, request).splitlines()[0]
+        finally:
+            world.field.gate.run(tool, "-t", "nat", "-D", *rule)
+        assert released() == before
+
+
+@pytest.mark.parametrize("target", ("http://x", "http://x?y"))
+def test_request_target_without_a_path_is_forwarded_or_refused_like_any_other(world, target):
+    """Only the address that the client connected to counts: such a target is no way past the 403 of a connection that was not redirected."""
+    def ask(port):
+        with world.connect(GATE[4], port) as s:
+            s.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            answer = s.makefile("rb").read()
+        return int(answer.split()[1]), answer.partition(b"\r\n\r\n")[2]
+    status, body = ask(80)
+    assert (status, json.loads(body)["path"], json.loads(body)["name"]) == (200, "/?y" if "?" in target else "/", "here")
+    world.script("stop")
+    try:
+        assert ask(880)[0] == 403
+    finally:
+        world.script("--mode", "site", *LAN, "start")
 
 
 def test_the_gateway_itself_is_no_way(world):
@@ -227,6 +348,102 @@ def test_start_status_stop(world):
     world.script("--mode", "site", "start")
     assert rules() == once
     assert "site: what anybody sends to port 80 goes to port 880" in world.script("status")
+
+
+def addresses(host):
+    return set(host.run("ip", "-o", "address", "show").replace("/32", "").replace("/128", "").split()) & set(SOURCE.values())
+
+
+def test_source_addresses_are_on_lo_from_start_to_stop(world):
+    gate = world.field.gate
+    try:
+        assert addresses(gate) == set(SOURCE.values())
+        for version, length in ((4, 32), (6, 128)):
+            gate.ip(f"address del {SOURCE[version]}/{length} dev lo\n")
+            done = subprocess.run([*gate.prefix, SCRIPT, "status"], capture_output=True, text=True, check=False)
+            assert done.returncode == 3 and f"missing: the address {SOURCE[version]}/{length} of lo" in done.stdout
+        world.script("--mode", "site", *LAN, "start")
+        assert addresses(gate) == set(SOURCE.values())
+        world.script("--mode", "site", "--families", "4", "start")
+        assert addresses(gate) == {SOURCE[4]}
+        world.script("--mode", "redirect", *LAN, "start")
+        assert not addresses(gate)
+        world.script("--mode", "site", "start")
+        world.script("stop")
+        assert not addresses(gate)
+        # The administrator's own address stays; on another device a server has it.
+        gate.ip(f"address add {SOURCE[4]}/32 dev lo\n")
+        world.script("--mode", "site", "start")
+        world.script("stop")
+        assert addresses(gate) == {SOURCE[4]}
+        gate.ip(f"address del {SOURCE[4]}/32 dev lo\naddress add {SOURCE[4]}/32 dev out0\n")
+        with pytest.raises(lab.LabError, match="is for lo alone"):
+            world.script("--mode", "site", "start")
+        gate.ip(f"address del {SOURCE[4]}/32 dev out0\n")
+    finally:
+        world.script("--mode", "site", *LAN, "start")
+
+
+@pytest.mark.parametrize("version", (4, 6))
+def test_request_in_progress_at_stop_is_answered(world, version):
+    """Its connection to the server has the address that stop takes away."""
+    world.here.hold.clear()
+    with world.field.client.inside(lambda: http1.Connection(80, GATE[version])) as c:
+        c.send("GET", "/held")
+        http1.until(lambda: "/held" in world.here.asked, what="the request at the server")
+        with subprocess.Popen([*world.field.gate.prefix, SCRIPT, "stop"]) as stopping:
+            try:
+                http1.until(lambda: json.loads(world.get(GATE[version])[1])["forwarded"] is None, what="new connections go straight")
+                assert stopping.poll() is None
+                world.here.hold.set()
+                assert c.receive().status == 200
+                assert stopping.wait(10) == 0
+                assert not addresses(world.field.gate)
+            finally:
+                world.here.hold.set()
+                stopping.wait()
+                world.script("--mode", "site", *LAN, "start")
+                world.here.asked.clear()
+
+
+def doctor(world, text=None):
+    """What it says of the gate's httpd, or of one with that configuration."""
+    config = world.gate.config_file if text is None else world.gate.write("other.conf", text)
+    words = [f"{k}={v.replace(' ', ':')}" for k, v in (sanitizer_environment() or {}).items()]
+    path = f"PATH={os.path.dirname(SCRIPT)}:{os.environ['PATH']}"
+    done = subprocess.run([*world.field.gate.prefix, "env", path, lab.program("doctor/fairgate"), "doctor", "httpd", "--seconds", "1", "--status",
+                           f"http://{GATE[4]}:81/qos-status", "--httpd", " ".join(["env", *words, HTTPD, "-d", world.gate.dir, "-f", config])],
+                          capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_doctor_names_a_missing_source_address(world):
+    good = "ok    httpd     fairgate-transparent brings requests here, and the gateway connects from addresses that no server has"
+    assert good in doctor(world)[1]
+    world.field.gate.ip(f"address del {SOURCE[6]}/128 dev lo\n")
+    try:
+        status, said = doctor(world)
+        assert status == 2 and f"FAIL  httpd     fairgate-transparent: missing: the address {SOURCE[6]}/128 of lo" in said
+        assert good not in said
+    finally:
+        world.script("--mode", "site", *LAN, "start")
+    world.script("stop")
+    try:
+        assert "fairgate-transparent" not in doctor(world)[1]
+    finally:
+        world.script("--mode", "site", *LAN, "start")
+
+
+@pytest.mark.parametrize("named, is_warned", (("", True), ("RemoteIPInternalProxy 192.0.0.8\n", True), ("RemoteIPInternalProxy 192.0.0.0/24 100:0:0:1::8\n", False)))
+def test_doctor_warns_if_sites_of_the_gateways_httpd_do_not_see_their_clients(world, named, is_warned):
+    """What configtest says; an httpd that has no site on port 80 may stand before others."""
+    without = "\n".join(line for line in world.gate.text().splitlines() if "RemoteIPInternalProxy" not in line)
+    warning = "see the gateway's address in place of their clients'"
+    assert warning not in doctor(world, without)[1]
+    said = doctor(world, without + f"\nListen 80\nRemoteIPHeader X-Forwarded-For\n{named}")[1]
+    assert (warning in said) == is_warned, said
+    assert not is_warned or "RemoteIPInternalProxy 192.0.0.8 100:0:0:1::8" in said
 
 
 def test_not_without_mod_proxy(new_gateway):

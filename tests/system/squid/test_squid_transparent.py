@@ -12,9 +12,11 @@ import tempfile
 import threading
 
 import pytest
-from lab.lab import wait_for
-from squid_world import certificate
-from transparent import GATEWAY_IN, GATEWAY_OUT, HTTPS_WORDS, PORT, SERVER, SPARED, WEIGHTS, Client, Echo, client, connect, get
+from lab.frames import FrameClient
+from lab.lab import ROOT, wait_for
+from lab.squid import Squid
+from squid_world import certificate, which
+from transparent import CONFIG, GATEWAY_IN, GATEWAY_OUT, HTTPS_WORDS, PORT, SERVER, SPARED, WEIGHTS, Client, Echo, client, connect, get
 
 pytestmark = pytest.mark.usefixtures("stopped")
 
@@ -54,6 +56,67 @@ def test_what_is_left_alone(router, echo, mode, version):
     assert get(field, client(version, 1), SERVER[version])["via"]
     with pytest.raises(TimeoutError):
         connect(field.clients, client(version, 1), GATEWAY_IN[version], PORT, seconds=0.5)
+
+
+OWN_ALONE = ("0.0.0.0", "127.0.0.1", "169.254.169.254", "::", "::ffff:127.0.0.1", "::ffff:169.254.169.254")
+FRAMES = {4: "10.1.1.77", 6: "fd01::1:77"}
+
+
+def own_service_seen_by(router, address):
+    """What a client of the LAN gets from that address of port 80, while a service on the gateway listens everywhere; and what the service was asked for."""
+    field, version = router.field, 6 if ":" in address else 4
+
+    def request(target):
+        # Squid would look up a name.
+        return f"GET /secret HTTP/1.1\r\nHost: {f'[{target}]' if ':' in target else target}\r\nConnection: close\r\n\r\n".encode()
+    with Echo(field.gateway) as service, FrameClient(field.clients, "lan0", field.gateway, "lan0", FRAMES[version]) as c:
+        assert b"200" in c.fetch(SERVER[version], 80, request(SERVER[version])).split(b"\r\n")[0]
+        return c.fetch(address, 80, request(address), seconds=3), service.asked
+
+
+@pytest.mark.parametrize("address", OWN_ALONE)
+@pytest.mark.parametrize("mode", ("redirect", "tproxy"))
+def test_client_that_addresses_loopback_or_link_local_is_not_intercepted(router, echo, mode, address):
+    """Squid would connect to a service of its own host, or to a cloud's metadata."""
+    router.squid(mode)
+    router.start(mode=mode)
+    assert own_service_seen_by(router, address) == (None, [])
+
+
+class Denying(Squid):
+    """With the rules of the shipped example for what no client may reach through Squid."""
+
+    def configure(self):
+        super().configure()
+        with open(f"{ROOT}/etc/squid-fqrs-example.conf", encoding="ascii") as f:
+            rules = "".join(line for line in f if re.match("(acl|http_access deny) to_", line)).replace("192.0.2.1 2001:db8:1::1", " ".join(GATEWAY_IN.values()))
+        assert rules.count("http_access deny") == 3
+        with open(self.path("squid.conf"), encoding="ascii") as f:
+            text = f.read()
+        assert "http_access allow all\n" in text
+        self.write("squid.conf", text.replace("http_access allow all\n", f"{rules}http_access allow all\n"))
+
+
+def test_squid_with_the_examples_rules_denies_its_own_hosts_addresses(router, echo):
+    """Redirected by rules that are not ours, or asked by a client that knows of the proxy."""
+    field, rule = router.field, ("PREROUTING", "-i", "lan0", "-p", "tcp", "--dport", "80", "-j", "REDIRECT", "--to-ports", str(PORT))
+    router.forget_squids()
+    with Denying(router.lab, which(), f"http_port {PORT} intercept\n{CONFIG}", name="squid-denying").on(field.gateway):
+        for tool in ("iptables", "ip6tables"):
+            field.gateway.run(tool, "-t", "nat", "-I", *rule)
+        try:
+            for address in OWN_ALONE:
+                answer, asked = own_service_seen_by(router, address)
+                assert not asked and (answer is None or b" 403 " in answer.split(b"\r\n")[0]), (address, answer)
+            with Echo(field.gateway) as service:
+                for name in (GATEWAY_IN[4], f"[{GATEWAY_IN[6]}]", "127.0.0.1", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"):
+                    with connect(field.clients, client(4, 1), GATEWAY_IN[4], 3128) as s:
+                        s.sendall(f"GET http://{name}/secret HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+                        assert b" 403 " in s.makefile("rb").readline(), name
+                assert not service.asked
+        finally:
+            for tool in ("iptables", "ip6tables"):
+                field.gateway.run(tool, "-t", "nat", "-D", *rule)
 
 
 @pytest.mark.parametrize("version", (4, 6))
@@ -118,7 +181,7 @@ def test_networks_behind_a_router_inside_are_left_alone(router, echo, inner, mod
                 assert answer["via"] is None and answer["name"] == inner.namespace, n
         assert get(field, client(version, 1), SERVER[version])["via"]
         rules = field.gateway.run("iptables-save" if version == 4 else "ip6tables-save")
-        assert not re.search(r"-d (0\.0\.0\.0|2000::)/", rules)
+        assert not re.search(r"-d (0\.0\.0\.0/[01] |2000::/)", rules)
     finally:
         if mode == "redirect":
             field.gateway.ip("route del 0.0.0.0/1 via 10.2.0.1\n")

@@ -133,11 +133,16 @@ class TransparentRouter:
     def stop(self):
         return self.script("stop")
 
+    def forget_squids(self):
+        """Another one may have their ports."""
+        for squid in self.squids.values():
+            squid.stop()
+        self.squids = {}
+
     def squid(self, mode, https=""):
         """A running Squid that takes what this mode brings; https: the words of an https_port that looks at what comes and leaves it closed."""
         if (mode, https) not in self.squids:
-            for other in self.squids.values():
-                other.stop()
+            self.forget_squids()
             flavour = {"redirect": "intercept", "tproxy": "tproxy"}[mode]
             # A connection that outlives its test would meet the next one's address translation in its middle, and the server resets it.
             config = f"http_port {PORT} {flavour}\n{CONFIG}server_persistent_connections off\n"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Slow readers of what a backend makes: they occupy the backend's workers until the handler has all of the answer."""
+
+import contextlib
+import os
+import select
+import threading
+import time
+
+import pytest
+
+import http1
+from lab.httpd import PhpFpm
+
+WORKERS = 20
+CRAWLERS = 30
+VISITORS = 15
+RATE = 200_000          # bytes/s that a crawler reads
+PAGE_S = 0.1
+DOWNLOAD = "<?php header('Content-Type: application/octet-stream'); $s = str_repeat('d', 65536); for ($i = 0; $i < 320; $i++) echo $s;"
+PAGE = f"<?php usleep({int(PAGE_S * 1e6)}); echo 'page';"
+SECONDS = 8
+
+
+class Readers:
+    """Connections of which each asks for a target, one every `apart` seconds, and reads what comes at RATE.  A context manager."""
+
+    def __init__(self, g, n, target, headers, apart=0):
+        self.g, self.n, self.apart, self.request = g, n, apart, http1.request_bytes("GET", target, headers=headers)
+        self.connections, self.over = [], threading.Event()
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+        for _ in range(self.n):
+            c = self.g.connect(receive_buffer=65536)
+            c.socket.setblocking(False)
+            c.socket.send(self.request)
+            self.connections.append(c)
+            time.sleep(self.apart)
+        return self
+
+    def read(self):
+        while not self.over.wait(0.1):
+            ready, _, _ = select.select([c.socket for c in self.connections], [], [], 0)
+            for sock in ready:
+                with contextlib.suppress(OSError):
+                    sock.recv(RATE // 10)
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        for c in self.connections:
+            c.reset()
+
+
+class Visitors:
+    """Each gets one page after the other.  A context manager."""
+
+    def __init__(self, g):
+        self.g, self.over, self.got = g, threading.Event(), []
+        self.threads = [threading.Thread(target=self.visit) for _ in range(VISITORS)]
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        return self
+
+    def visit(self):
+        with self.g.connect(deadline=60) as c, contextlib.suppress(TimeoutError):
+            while not self.over.is_set():
+                if c.ask("GET", "/d/page.php", headers={"Cookie": "session=1"}).status == 200:
+                    self.got.append(time.monotonic())
+
+    def pages(self, seconds):
+        before = len(self.got)
+        time.sleep(seconds)
+        return len(self.got) - before
+
+    def __exit__(self, *_):
+        self.over.set()
+        for t in self.threads:
+            t.join()
+
+
+@pytest.fixture
+def fpm(parts, open_path):
+    for name, text in (("page.php", PAGE), ("download.php", DOWNLOAD)):
+        (open_path / name).write_text(text)
+        os.chmod(open_path / name, 0o644)
+    with PhpFpm(parts.lab, "php-fpm-few", workers=WORKERS) as server:
+        server.folder = open_path
+        yield server
+
+
+@pytest.mark.parametrize("slots, apart", ((" slots=2", 0), ("", 0.5)))
+def test_people_keep_their_share_beside_slow_readers_of_php_downloads(new_gateway, fpm, slots, apart):
+    """Thirty crawlers held 20 of 20 PHP workers, each by a slot that it had released while it waited for its client: people got no pages."""
+    classes = f"QosClass people weight=6 default\nQosClass crawlers weight=1{slots}\nQosRule crawlers user_agent GPTBot\n"
+    more = f'ProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
+    with new_gateway(window=WORKERS, classes=classes, more=more) as g, Visitors(g) as visitors:
+        visitors.pages(1)
+        alone = visitors.pages(SECONDS / 2) * 2
+        with Readers(g, CRAWLERS, "/d/download.php", {"User-Agent": "GPTBot"}, apart):
+            beside = visitors.pages(SECONDS)
+            s = g.status()
+        assert beside >= 0.9 * alone, (beside, alone, s["parked"], s["queued"])
+        if slots:
+            crawlers = s["by_class"]["crawlers"]
+            assert (crawlers["parked"] + crawlers["outstanding"], crawlers["queued"]) == (2, CRAWLERS - 2)
+
+
+def test_a_slow_reader_of_a_file_counts_against_no_slots(new_gateway):
+    """The file costs the backend nothing: any number of readers are parked."""
+    classes = "QosClass crawlers weight=1 slots=2 default\n"
+    with new_gateway(window=2, classes=classes) as g, Readers(g, 8, "/static/50m.bin", {}):
+        g.until(lambda s: s["parked"] == 8 and s["queued"] == 0, "all parked")
+
+
+def test_a_slow_reader_of_a_cgi_program_counts_against_slots(new_gateway):
+    """The handler passes the end on before the program has written it; the program runs on until its output is read."""
+    classes = "QosClass crawlers weight=1 slots=2 default\n"
+    with new_gateway(window=4, classes=classes) as g:
+        with Readers(g, 6, "/cgi/page?size=50000000", {}):
+            g.until(lambda s: s["parked"] == 2 and s["queued"] == 4, "two parked, the others wait")
+            time.sleep(0.5)     # longer than it takes others to be parked
+            s = g.status()
+            assert (s["parked"] + s["outstanding"], s["queued"]) == (2, 4)
+        g.settled()
+
+
+def test_a_slow_reader_that_reads_on_leaves_its_class_s_slot_to_the_next_request(new_gateway, fpm):
+    """The class's one slot is free when PHP-FPM has written all of the download, and not before."""
+    classes = "QosClass crawlers weight=1 slots=1 default\n"
+    more = f'ProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
+    with new_gateway(window=4, classes=classes, more=more) as g, g.connect(receive_buffer=65536) as slow:
+        slow.send("GET", "/d/download.php")
+        g.until(lambda s: s["parked"] == 1, "parked")
+        with g.connect() as c:
+            c.send("GET", "/d/page.php")
+            g.until_queued(1)
+            slow.receive()
+            assert c.receive().status == 200
+        g.settled()
