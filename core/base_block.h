@@ -77,6 +77,7 @@ struct rs_ticket_row {
     uint8_t   outlet;
     uint8_t   was_parked : 1;       /* its time is not the server's alone */
     uint8_t   occupies : 1;         /* with RS_PARKED: its backend works on (rs_occupied.h) */
+    uint8_t   brief : 1;            /* expected to keep its slot shortly (rs_reserve.h) */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
     /*
@@ -113,6 +114,11 @@ struct rs_flow {
      */
     rs_time_t delay, good, stands, stood;
     rs_time_t came;                 /* the last request */
+    /*
+     * with RS_WATCH_LONGS (rs_reserve.h): brief requests, queued or outstanding; their mean number x 2^16, as of that
+     * millisecond
+     */
+    uint32_t  briefs, demand, demand_ms, pad;
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -165,7 +171,8 @@ struct rs_outlet_row {
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
  * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.  DELAYS: some class has delay_ms.
- * BOUNDS: some class has a bound of slots, or parked requests that occupy their backend.
+ * BOUNDS: some class has a bound of slots, or parked requests that occupy their backend.  LONGS: long requests leave
+ * slots to brief ones (rs_reserve.h).
  */
 enum rs_watch {
     RS_WATCH_BYTES = 1,
@@ -174,7 +181,8 @@ enum rs_watch {
     RS_WATCH_QUEUES = 8,
     RS_WATCH_KEYS = 16,
     RS_WATCH_DELAYS = 32,
-    RS_WATCH_BOUNDS = 64
+    RS_WATCH_BOUNDS = 64,
+    RS_WATCH_LONGS = 128
 };
 
 struct rs_outlet {
@@ -189,6 +197,12 @@ struct rs_outlet {
     uint64_t expected;
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     rs_time_t ask_at;               /* the discipline's, when it lets nobody go: until when */
+    /*
+     * With RS_WATCH_LONGS (rs_reserve.h): long requests outstanding and queued; slots that they leave to brief ones,
+     * since when that number holds; shut: no further long request is released
+     */
+    uint32_t longs, longs_queued, reserve, shut;
+    rs_time_t reserve_at;
     struct rs_settings settings;    /* the engine's, with its own window in place */
     uint8_t  gate;                  /* as these have it: a row of rs_gates */
     uint64_t gate_state[40];

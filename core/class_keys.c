@@ -5,6 +5,7 @@
 
 #define WAYS     8u
 #define FORGET_S 60u
+#define LOOKS    64u
 #define KILOBYTE 1024u
 #define MOST     131072u /* kilobytes that one response can bring */
 
@@ -164,12 +165,33 @@ static void keys_take_out(const rs_engine_t *e, struct rs_key_row *holder, uint3
     holder->head = rs_pairing_remove(e, holder->head, i, keys_links, keys_above);
 }
 
-static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
-    uint32_t i = rs_key_row(e, keys_root(e, f))->head;
-    for (uint32_t level = 1; i != RS_NIL && level < RS_KEY_LEVELS && !keys_is_last(e, f, i); level++)
-        i = rs_key_row(e, i)->head;
-    f->best = i == RS_NIL ? RS_NIL : rs_key_row(e, i)->head;
+/* The first ticket of a key of the first level. */
+static uint32_t keys_ticket_of(const rs_engine_t *e, const struct rs_flow *f, uint32_t i) {
+    for (uint32_t level = 1; level < RS_KEY_LEVELS && !keys_is_last(e, f, i); level++) i = rs_key_row(e, i)->head;
+    return rs_key_row(e, i)->head;
 }
+
+/*
+ * Of the keys whose next request is brief the one whose turn it is, RS_NIL if none is found.  A key that joined last
+ * stands near the top, where the walk begins: LOOKS bounds it.
+ */
+static uint32_t keys_brief(const rs_engine_t *e, const struct rs_flow *f, uint32_t top) {
+    uint32_t found = RS_NIL, looks = LOOKS;
+    for (uint32_t i = top; i != RS_NIL && looks--; i = rs_pairing_walk(e, top, i, keys_links)) {
+        if (rs_row(e, keys_ticket_of(e, f, i))->brief && (found == RS_NIL || keys_above(e, i, found))) found = i;
+    }
+    return found;
+}
+
+static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
+    uint32_t top = rs_key_row(e, keys_root(e, f))->head, brief;
+    f->best = top == RS_NIL ? RS_NIL : keys_ticket_of(e, f, top);
+    if (top == RS_NIL || !rs_flow_outlet(e, f)->shut || rs_row(e, f->best)->brief || !f->briefs) return;
+    brief = keys_brief(e, f, top);
+    if (brief != RS_NIL) f->best = keys_ticket_of(e, f, brief);
+}
+
+void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f) { keys_set_best(e, f); }
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 

@@ -47,7 +47,8 @@
 #define DOUBT     150 /* a smaller window is not worth the risk of an elasticity beyond this */
 #define CLEAR     200 /* a difference of a single pair that noise does not make */
 #define STEP_MIN  60
-#define SLACK_RUN 4   /* epochs that nobody fills, until a smaller window is tried */
+#define SLACK_RUN 4   /* epochs that nobody fills, until a smaller window is tried, */
+#define SLACK_LOW 4u  /* and none below this: a few clients would wait for nothing while it is */
 #define ELASTIC   700 /* the next probe may be twice as large */
 #define NOT_BUSY  333 /* beyond the share cap: below this the server is the bottleneck */
 #define ALL_IDLE  900
@@ -117,6 +118,7 @@ static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s,
     uint64_t probe;
     if (a->way == DOWN) {
         probe = (uint64_t)(a->slack && a->most < a->base ? a->most : a->base) * 7 / 10;
+        if (a->slack && probe < SLACK_LOW) probe = a->base < SLACK_LOW ? a->base : SLACK_LOW;
         return probe < FLOOR ? FLOOR : (uint32_t)probe;
     }
     probe = elasticity > ELASTIC ? (uint64_t)a->base * 2 : (uint64_t)a->base * 7 / 5 + 1;

@@ -56,7 +56,11 @@
  * the newest goes first, so that whoever is answered is answered soon, and whoever has waited for longer than delay_ms
  * is to be refused: rs_overdue tells whom.  It stands no longer when nobody waits, or the oldest for less than half of
  * delay_ms; and within RS_STANDING_MEMORY it stands again as soon as somebody has waited for longer.  A class of
- * RS_ORDER_SHORTEST, or shared by keys, keeps its order.
+ * RS_ORDER_SHORTEST, or shared by keys, keeps its order; of one shared by keys the oldest wait alone counts.
+ *
+ * LONG REQUESTS.  A slot is not taken back.  Where costs are microseconds (await_us), DRR releases a long request only
+ * while slots are left for the brief requests of late, so that clients that pause between these find one; rs_reserve.h
+ * has the rule.  While nothing else may go, rs_pick names a time at which to ask again.
  *
  * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.
  * Sizes are bytes.  Weights are ratios: 600:300:100 is 6:3:1.
@@ -179,7 +183,8 @@ struct rs_settings {
     uint64_t debt_max;
     /*
      * DRR, where costs are microseconds of a slot: one that a class gives back stays free so long at most, and a 32nd
-     * of what it would cost whoever has had his part, for that class's next request; 0 = not at all
+     * of what it would cost whoever has had his part, for that class's next request; and long requests, many times as
+     * long as that, leave slots to brief ones; 0 = neither
      */
     uint64_t await_us;
 };
@@ -429,6 +434,7 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
 uint32_t rs_window(const rs_engine_t *e);
 uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet);   /* the same of another one; 0 if it is not there */
+uint32_t rs_parked_at(const rs_engine_t *e, uint32_t outlet);   /* responses parked there; likewise */
 uint32_t rs_windows(const rs_engine_t *e);      /* the sum of all of them */
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
 uint32_t rs_live(const rs_engine_t *e);         /* outstanding or parked there, likewise */

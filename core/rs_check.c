@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct sums {
-    uint64_t queued, outstanding, parked, occupying, expected;
+    uint64_t queued, outstanding, parked, occupying, expected, longs, longs_queued, briefs;
 };
 
 static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
@@ -47,13 +47,19 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     switch (rs_row_state(r)) {
     case RS_FREE:
     case RS_REFUSED: break;
-    case RS_QUEUED: s->queued++; break;
+    case RS_QUEUED:
+        s->queued++;
+        s->longs_queued += !r->brief;
+        s->briefs += r->brief;
+        break;
     case RS_PARKED:
         s->parked++;
         s->occupying += r->occupies;
         break;
     case RS_RELEASED:
         s->outstanding++;
+        s->longs += !r->brief;
+        s->briefs += r->brief;
         s->expected += rs_row_expected(e, r);
         break;
     }
@@ -136,7 +142,7 @@ static const char *check_window(const rs_engine_t *e, const struct rs_outlet *o,
 
 static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
     struct sums s = { 0 };
-    uint64_t queued = 0, live = 0, held = 0, parked = 0, occupying = 0;
+    uint64_t queued = 0, live = 0, held = 0, parked = 0, occupying = 0, briefs = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
     const char *wrong = check_window(e, o, n);
     if (wrong) return wrong;
@@ -144,6 +150,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (rs_row(e, t)->outlet == n) check_add(e, &s, rs_row(e, t));
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
+    if (s.longs != o->longs || s.longs_queued != o->longs_queued)
+        return "an outlet's counts of long requests are wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
     if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0))
         return "an outlet's sum of expected bytes is wrong";
@@ -170,9 +178,11 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         queued += f->queued;
         live += f->live;
         parked += f->parked;
+        briefs += f->briefs;
         if (f->held) held += f->queued;
     }
     if (held != o->held || parked != o->parked) return "an outlet's counts of those held back or parked are wrong";
+    if (briefs != (e->watch & RS_WATCH_LONGS ? s.briefs : 0)) return "the flows' counts of brief requests don't add up";
     if (occupying != s.occupying) return "the counts of parked requests that occupy their backend don't add up";
     if (queued != o->queued) return "an outlet's queues don't add up";
     if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";

@@ -41,12 +41,11 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     e->hash_at = (uint32_t)rs_carve(&used, e->hash_size, sizeof(uint32_t));
     e->key_rows = (uint32_t)rs_key_rows(cap);
     e->key_tickets_at = (uint32_t)rs_carve(&used, cap->keys ? cap->tickets : 0, sizeof(struct rs_key_ticket));
-    e->key_rows_at = (uint32_t)rs_carve(&used, e->key_rows, sizeof(struct rs_key_row));
-    uint64_t key_cans = rs_carve(&used, rs_key_cans(cap), sizeof(uint32_t));
-    /* Parts of the largest capacity begin within 4 GiB, which offsets of 32 bits reach; the last two need not. */
-    RS_ASSERT(key_cans <= UINT32_MAX);
-    e->key_cans_at = (uint32_t)key_cans;
+    e->key_cans_at = (uint32_t)rs_carve(&used, rs_key_cans(cap), sizeof(uint32_t));
     e->rests_at8 = (uint32_t)(rs_carve(&used, cap->classes, sizeof(struct rs_rests)) / 8);
+    /* The largest come last: of the largest capacity the buckets alone begin beyond the 4 GiB of offsets in bytes. */
+    RS_ASSERT(used <= UINT32_MAX);
+    e->key_rows_at = (uint32_t)rs_carve(&used, e->key_rows, sizeof(struct rs_key_row));
     e->buckets_at8 = (uint32_t)(rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket)) / 8);
     e->size = rs_round_up(used);
     return e->size;

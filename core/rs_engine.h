@@ -9,6 +9,7 @@
  *     rs_account.h    what a class is charged       rs_check.c   invariants
  *     rs_standing.h   whether a queue stands        rs_rebuild.c everything from the tickets
  *     rs_occupied.h   shares of parked requests that occupy their backend
+ *     rs_reserve.h    slots that long requests leave
  */
 #ifndef FAIRGATE_RS_ENGINE_H
 #define FAIRGATE_RS_ENGINE_H

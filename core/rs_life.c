@@ -22,6 +22,7 @@
 #include "class_rests.h"
 #include "rs_account.h"
 #include "rs_occupied.h"
+#include "rs_reserve.h"
 #include "rs_standing.h"
 
 /* Who are on their way may have become slow, which nobody tells. */
@@ -73,6 +74,7 @@ static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
 static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
                              struct rs_ticket_row *r) {
     o->outstanding++;
+    o->longs += !r->brief;
     row->outstanding++;
     row->promised += rs_row_rest(r);
     if (e->watch & RS_WATCH_SLOTS) took_slot(e, o, row, f, r);
@@ -89,9 +91,29 @@ static RARELY void gave_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
 static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
                              const struct rs_ticket_row *r) {
     o->outstanding--;
+    o->longs -= !r->brief;
     row->outstanding--;
     row->promised -= rs_row_rest(r);
     if (e->watch & RS_WATCH_SLOTS) gave_slot(e, o, row, f, r);
+}
+
+/* It is queued, or takes a slot again; or it is neither queued nor outstanding any more. */
+static inline void brief_comes(const rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r) {
+    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, 1);
+}
+
+static inline void brief_leaves(const rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r) {
+    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, UINT32_MAX);
+}
+
+/* A response costs more than was expected. */
+static RARELY void look_whether_long(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r) {
+    if (!r->brief || is_brief(e, o, r->estimate)) return;
+    if (rs_row_state(r) == RS_RELEASED) {
+        brief_leaves(e, rs_row_flow(e, r), r);
+        o->longs++;
+    }
+    r->brief = 0;
 }
 
 /* ---- the bound of slots ------------------------------------------------------------------------------------------ */
@@ -197,13 +219,14 @@ static APART bool key_may_wait(const rs_engine_t *e, const struct rs_class_row *
  */
 static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
+    uint32_t best = f->best;
     if (e->watch & RS_WATCH_DELAYS && f->queued == 1) begin_queue(e, f);
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
     if (f->within) rs_keys_push(e, f, t);
     if (ops->enter) ops->enter(e, o, t);
     if (f->held) return RS_OK;
     if (f->queued == 1) ops->backlog(e, o, f->class);
-    else if (f->best == t) ops->head(e, o, f->class);
+    else if (f->best == t || f->best != best) ops->head(e, o, f->class);
     return RS_OK;
 }
 
@@ -245,6 +268,7 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->outlet = (uint8_t)outlet;
     r->was_parked = r->occupies = 0;
     f->came = now;
+    r->brief = !(e->watch & RS_WATCH_LONGS) || is_brief(e, o, estimate);
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
     if (key && f->within) rs_keys_note(e, t, key);
@@ -252,6 +276,8 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     set_life(r, rs_life(*ticket, RS_QUEUED));
 
     rs_queue_append(e, f, t, r);
+    o->longs_queued += !r->brief;
+    brief_comes(e, f, r);
     row->queued++;
     row->counts.submitted++;
     if (f->held) o->held++;
@@ -290,6 +316,8 @@ static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_
     rs_queue_remove(e, f, r);
     rs_place_left(e, row);
     o->queued--;
+    o->longs_queued -= !r->brief;
+    if (!released) brief_leaves(e, f, r);
     if (f->held) o->held--;
     if (rs_nobody_waits(o)) e->backlog_map &= ~rs_outlet_bit(o);
     if (e->watch & RS_WATCH_QUEUES) tell_of_gone(e, o, f, t, released);
@@ -308,11 +336,11 @@ static void leave_queue(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, uin
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
     struct rs_class_row *row = rs_row_class(e, r);
-    int was_best = f->best == t;
+    uint32_t best = f->best;
     set_life(r, life);
     unqueue(e, o, row, f, t, r, 0);
     if (!f->held && !f->queued) ops->drained(e, o, class);
-    else if (!f->held && was_best) ops->head(e, o, class);
+    else if (!f->held && f->best != best) ops->head(e, o, class);
     go_idle(e, o, f, class);
     row->counts.cancelled++;
 }
@@ -455,6 +483,7 @@ static APART int nobody_may(const rs_engine_t *e, const struct rs_outlet *o) {
 /* Has somebody waiting who may go, and its gate is open. */
 static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
     if (o->cap_wanted) answer_share_cap(e, o);
+    if (e->watch & RS_WATCH_LONGS) look_at_reserve(e, o);
     if (e->watch & RS_WATCH_QUEUES && nobody_may(e, o)) return 0;
     return o->outstanding < o->open_below || ask_gate(e, o, again);
 }
@@ -553,6 +582,7 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
         if (e->watch & RS_WATCH_SLOTS) expect_watched(e, o, r, is);
     }
     r->estimate = is;
+    if (e->watch & RS_WATCH_LONGS) look_whether_long(e, o, r);
     uint64_t covered = covered_at_first(rs_row_class(e, r), is);
     struct rs_flow *f = rs_row_flow(e, r);
     if (f->within && r->covered < covered) tell_key(e, f, r, covered - r->covered, 0);
@@ -574,6 +604,7 @@ static RARELY bool life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct 
         r->estimate = r->received;
     }
     struct rs_flow *f = rs_row_flow(e, r);
+    if (e->watch & RS_WATCH_LONGS) look_whether_long(e, rs_flow_outlet(e, f), r);
     r->charged += owe(e, f, at_most_max(r->received - r->covered));
     if (f->within) tell_key(e, f, r, at_most_max(r->received - r->covered), 0);
     /* without accounts nobody need hear of the rest */
@@ -641,6 +672,7 @@ static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies) {
     set_life(r, rs_life(t, RS_PARKED));
     struct rs_flow *f = rs_row_flow(e, r);
     give_slot(e, o, row, f, r);
+    brief_leaves(e, f, r);
     o->parked++;
     row->parked++;
     row->counts.parked++;
@@ -679,6 +711,7 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     o->parked--;
     row->parked--;
     take_slot(e, o, row, f, r);
+    brief_comes(e, f, r);
     row->counts.resumed++;
     f->parked--;
     stop_occupying(e, f, r);
@@ -714,6 +747,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     struct rs_outlet *o = rs_flow_outlet(e, f);
     if (state == RS_RELEASED) {
         give_slot(e, o, row, f, r);
+        brief_leaves(e, f, r);
     } else {
         o->parked--;
         row->parked--;

@@ -88,6 +88,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         int keep = keep_accounts && !rs_outlet_row(e, n)->fresh;
         o->queued = o->held = o->outstanding = o->parked = o->cap_wanted = 0;
         o->expected = 0;
+        o->longs = o->longs_queued = o->reserve = o->shut = 0;
+        o->reserve_at = 0;
         for (uint32_t c = 0; c < e->capacity.classes; c++) {
             const struct rs_class_row *row = rs_class_row(e, c);
             struct rs_flow *f = rs_flow(e, o, c);
@@ -95,6 +97,9 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->live = f->parked = f->occupying = f->held = 0;
             f->share = RS_NIL;
             f->came = 0;
+            f->briefs = 0;
+            f->demand = 0;
+            f->demand_ms = (uint32_t)(e->now / 1000);
             if (!keep || row->fresh || c >= e->classes) f->owed = 0;
             f->at8 = rs_place_of(e, f);
             f->outlet_at8 = rs_place_of(e, o);
@@ -136,6 +141,8 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
         return;
     }
     o->outstanding++;
+    o->longs += !r->brief;
+    f->briefs += r->brief && e->watch & RS_WATCH_LONGS;
     row->promised += rs_row_rest(r);
     row->outstanding++;
     if (!(e->watch & RS_WATCH_SLOTS)) return;
@@ -234,6 +241,8 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
         list = r->next;
         struct rs_flow *f = rs_row_flow(e, r);
         rs_queue_append(e, f, t, r);
+        o->longs_queued += !r->brief;
+        f->briefs += r->brief && e->watch & RS_WATCH_LONGS;
         if (f->shortest) rs_queue_push_sized(e, o, f, t);
         if (f->within) rs_keys_push(e, f, t);
         struct rs_class_row *row = rs_class_row(e, r->class);
@@ -318,7 +327,8 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     RS_BARRIER();
     rs_index_names(e);
     set_gates(e);
-    e->watch |= (sched->charge ? RS_WATCH_BYTES : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
+    e->watch |= (sched->charge ? RS_WATCH_BYTES : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0) |
+                (sched->reserves && e->settings.await_us ? RS_WATCH_LONGS : 0);
     set_weights(e);
     clear_sums(e, keep_accounts);
     uint32_t list = sort(e, sort_out(e, keep_accounts));

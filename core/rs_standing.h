@@ -9,6 +9,8 @@
  *   refused does not come with half a request: all that have waited for longer than the bound are refused, at once.
  * - The bound is the operator's, and what is late is judged by it; CoDel's target is a twentieth of its interval.
  * - Where nobody is released in an interval, whoever has waited longest tells.
+ * - In a class that keys share, a request of a light key waits briefly beside a persistent queue of the others.  There
+ *   the oldest wait alone tells: the queue stands when that has been above the bound for RS_STANDING_QUIET.
  * - A queue that stood a moment ago is not let grow for another interval: as CoDel goes on dropping as often as it did.
  */
 #ifndef FAIRGATE_RS_STANDING_H
@@ -33,6 +35,7 @@ static RARELY void set_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flo
 
 static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {
     rs_time_t oldest = oldest_wait(e, f);
+    if (f->within && oldest <= f->delay) f->good = e->now;
     if (f->stands) {
         if (oldest < f->delay / 2) set_stands(e, o, f, 0);
     } else if (oldest > f->delay &&
@@ -43,7 +46,7 @@ static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, s
 
 /* Somebody of a class with delay_ms goes. */
 static RARELY void note_wait(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, rs_time_t waited) {
-    if (waited <= f->delay) f->good = e->now;
+    if (waited <= f->delay && !f->within) f->good = e->now;
     if (f->queued) look_whether_it_stands(e, o, f);
 }
 

@@ -94,6 +94,11 @@ static bool outlet_is_there(const rs_engine_t *e, uint32_t n) {
     return !n || (n < e->capacity.outlets && rs_outlet_row(e, n)->used);
 }
 
+uint32_t rs_parked_at(const rs_engine_t *e, uint32_t outlet) {
+    rs_enter(e);
+    return outlet_is_there(e, outlet) ? rs_outlet(e, outlet)->parked : 0;
+}
+
 uint32_t rs_windows(const rs_engine_t *e) {
     rs_enter(e);
     uint64_t sum = limit_of(rs_outlet(e, 0));

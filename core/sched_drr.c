@@ -30,6 +30,7 @@
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
  *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
+ * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.
  * - A class that has as many slots as it may (rs_class_settings.slots) is away, too, as long as that lasts, but earns
  *   what its next request costs meanwhile, and so goes as soon as it may.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
@@ -39,23 +40,23 @@
  *   its queue is short.
  *
  * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is
- * being served), or of the next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through
- * the rows.
+ * being served), or of the next one.  SLEEP: in the heap by the level that it needs.  SHUT: its next request is long,
+ * and the outlet is shut for those (rs_reserve.h).  Lists are linked by index through the rows.
  */
 #include "sched.h"
 #include "base_arena.h"
 #include "base_heap.h"
 
-enum where { ROUND_0, ROUND_1, SLEEP, OUT };
+enum where { ROUND_0, ROUND_1, SHUT, SLEEP, OUT };
 
 struct list {
     uint32_t first, last;
 };
 
 struct drr {
-    struct list list[2];
-    uint32_t round;    /* the list of the round under way: 0 or 1 */
-    uint32_t released; /* since `mean` was taken, and their estimates */
+    struct list list[3]; /* the rounds, and SHUT */
+    uint32_t round;      /* the list of the round under way: 0 or 1 */
+    uint32_t released;   /* since `mean` was taken, and their estimates */
     uint64_t released_bytes;
     uint64_t level; /* fine bytes per weight given so far */
     uint64_t step;  /* what a round gives */
@@ -89,9 +90,10 @@ _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift"
 #endif
 #define ROUND     8u /* mean responses in a round of few classes */
 #define MEMORY_US UINT64_C(100000)
-#define AWAITED   5u /* a slot that would cost 2^5 as much waits so long for who gave it back */
-#define SAVED     4u /* responses: the most that the heaviest class finds when it is back, others by weight */
-#define FADES     6u /* what is large loses 1 / 2^6 of itself with each release */
+#define AWAITED   5u      /* a slot that would cost 2^5 as much waits so long for who gave it back */
+#define SAVED     4u      /* responses: the most that the heaviest class finds when it is back, others by weight */
+#define FADES     6u      /* what is large loses 1 / 2^6 of itself with each release */
+#define SHUT_US   100000u /* whether an outlet is still shut is looked at so often, if nothing else happens */
 #define SPREAD    4u /* where sizes differ: how often that by which the large ones are larger is added to the mean */
 
 static uint64_t drr_layout(uint32_t classes, struct drr *d) {
@@ -315,11 +317,14 @@ static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     place(e, d, c, r, f, need);
 }
 
-/* Only a sleeper can have become ready earlier; whoever is in a list is looked at when its turn comes. */
+static inline bool is_shut_out(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
+    return o->shut && !rs_row(e, f->best)->brief;
+}
+
+/* Only a sleeper can have become ready earlier; whoever is in a round is looked at when its turn comes. */
 static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c, struct drr_row *r) {
-    struct rs_flow *f;
-    if (r->where != SLEEP) return;
-    f = rs_flow(e, o, c);
+    struct rs_flow *f = rs_flow(e, o, c);
+    if (r->where != SLEEP && (r->where != SHUT || is_shut_out(e, o, f))) return;
     earn(e, d, r, f);
     take_out(d, c);
     place(e, d, c, r, f, need_of(e, f));
@@ -413,13 +418,21 @@ static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs
         if (c == RS_NIL) {
             if (e->settings.await_us && d->away != RS_NIL && (o->ask_at = awaits(e, o, d))) return RS_NIL;
             uint32_t woken = new_round(e, o, d);
-            if (!woken) return RS_NIL;
+            if (!woken) {
+                o->ask_at = e->now + SHUT_US;
+                return RS_NIL;
+            }
             looks += woken;
             continue;
         }
         o->turns++;
         struct drr_row *r = drr_row_of(d, c);
         struct rs_flow *f = rs_flow(e, o, c);
+        if (is_shut_out(e, o, f)) {
+            shift(d, l, r);
+            append(d, SHUT, c, r);
+            continue;
+        }
         earn(e, d, r, f);
         uint64_t cost = cost_of(e, f);
         int64_t need = (int64_t)(cost << RS_FINE);
@@ -440,7 +453,8 @@ static uint32_t drr_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     struct drr_row *r = drr_row_of(d, c);
     struct rs_flow *f = rs_flow(e, o, c);
     uint64_t cost = rs_row(e, f->best)->covered;
-    if (f->owed || r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit) return look_further(e, o, d);
+    if (f->owed || r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit || is_shut_out(e, o, f))
+        return look_further(e, o, d);
     o->turns++;
     return pay(e, d, r, f, cost);
 }
@@ -466,7 +480,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct drr *d = rs_sched_state(e, o);
     uint64_t mean = keep && d->mean <= RS_BYTES_MAX ? d->mean : 0;
     drr_layout(e->capacity.classes, d);
-    d->list[0] = d->list[1] = (struct list){ RS_NIL, RS_NIL };
+    d->list[ROUND_0] = d->list[ROUND_1] = d->list[SHUT] = (struct list){ RS_NIL, RS_NIL };
     d->round = 0;
     d->level = 0;
     d->mean = mean;
@@ -516,6 +530,7 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
     if (r->large > RS_BYTES_MAX) return "drr: a class's large response is out of bounds";
     if (r->where == OUT) return NULL;
+    if (r->where == SHUT && !is_shut_out(e, o, f)) return "drr: a class is shut out for nothing";
     /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
     /* without a bound of debts it can be more than 64 bits hold */
     __int128 most = (__int128)(rs_row(e, f->best)->covered + f->owed) << RS_FINE;
@@ -531,6 +546,7 @@ static const char *drr_check(const rs_engine_t *e, const struct rs_outlet *o) {
     uint32_t seen = 0, waiting = 0;
     if (!why) why = check_list(e, o, d, 0, &seen);
     if (!why) why = check_list(e, o, d, 1, &seen);
+    if (!why) why = check_list(e, o, d, SHUT, &seen);
     if (!why && (d->step == 0 || d->round > 1)) why = "drr: a round gives nothing, or is none";
     if (!why && d->mean > RS_BYTES_MAX) why = "drr: the mean estimate is out of bounds";
     for (uint32_t c = 0; c < e->classes && !why; c++) {
@@ -548,6 +564,7 @@ const struct rs_sched_ops rs_sched_drr = {
     .backlog = drr_backlog,
     .head = drr_head,
     .take = drr_take,
+    .reserves = true,
     .earns = true,
     .drained = drr_drained,
     .refund = drr_refund,

@@ -444,7 +444,7 @@ static void prefixes_of(struct ccn_host *h, apr_pool_t *p) {
 }
 
 int ccn_config_finish(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
-    const struct policy_engine_host here = { 30, true, false, false };
+    const struct policy_engine_host here = { 30, true, false, false, 0 };
     char *error = NULL;
 
     for (server_rec *host = s; host; host = host->next)

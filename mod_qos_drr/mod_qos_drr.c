@@ -37,6 +37,7 @@
 #include "qos_inner.h"
 #include "qos_keeper.h"
 #include "qos_paper.h"
+#include "qos_park.h"
 #include "qos_people.h"
 #include "qos_share.h"
 #include "qos_signers.h"
@@ -171,7 +172,7 @@ static void tell_left(const char *why) {
                  why);
 }
 
-static const struct shm_host host = { tell_lost, tell_left, qos_account_had_slot };
+static const struct shm_host host = { tell_lost, tell_left, qos_account_had_slot, qos_park_learn };
 
 /* The segment of before, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {

@@ -31,6 +31,7 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     q->charge = QOS_CHARGE_TIME;
     q->queue = 10000;
     q->wait = 30;
+    q->delay = POLICY_USUAL_DELAY;
     q->retry_after = 5;
     q->retry_most = 60;
     q->refused = HTTP_SERVICE_UNAVAILABLE;
@@ -96,6 +97,7 @@ struct number_setting {
 };
 static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, POLICY_QUEUE_MAX };
 static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, POLICY_WAIT_MAX };
+static struct number_setting delay_setting = { offsetof(struct qos_server, delay), 0, POLICY_DELAY_MAX };
 static struct number_setting pages_setting = { offsetof(struct qos_server, pages), 1024, 16777216 };
 
 static const char *config_set_number(cmd_parms *cmd, void *dir, const char *arg) {
@@ -249,8 +251,9 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
             bad = httpd_number(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n);
             c.wait_s = (uint32_t)n;
         } else if (!strncasecmp(a, "delay=", 6)) {
-            bad = httpd_number(cmd->pool, "QosClass delay=", a + 6, 1, POLICY_DELAY_MAX, &n);
+            bad = httpd_number(cmd->pool, "QosClass delay=", a + 6, 0, POLICY_DELAY_MAX, &n);
             c.delay_ms = (uint32_t)n;
+            c.has_delay = true;
         } else if (!strncasecmp(a, "slots=", 6)) {
             bad = httpd_number(cmd->pool, "QosClass slots=", a + 6, 1, POLICY_SLOTS_MAX, &n);
             c.slots = (uint32_t)n;
@@ -329,13 +332,17 @@ const command_rec qos_commands[] = {
                    "how many requests the server works on at one time: N (default 8), or auto [max=N]; in a section, "
                    "one that stands there has a window of its own"),
     AP_INIT_TAKE12("QosPark", qos_outlet_set_park, NULL, RSRC_CONF | ACCESS_CONF,
-                   "[time=SECONDS] [size=BYTES] after which a request gives its slot back, or Off (default)"),
+                   "[time=SECONDS] [size=BYTES] after which a request gives its slot back (default time=10), or Off"),
     AP_INIT_TAKE1("QosBody", set_body, NULL, RSRC_CONF | ACCESS_CONF,
                   "stream: a request's body goes to the backend as it comes (default); whole: when all of it is there"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,
                   "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,
                   "how many seconds a request may wait before it is answered 503 (default 30)"),
+    AP_INIT_TAKE1(
+        "QosDelay", config_set_number, &delay_setting, RSRC_CONF,
+        "milliseconds after which a request is refused while the queue of its class is persistent, for classes "
+        "without delay= (default 500, 0: never)"),
     AP_INIT_TAKE12("QosRetryAfter", set_retry_after, NULL, RSRC_CONF,
                    "seconds in the Retry-After field of a refusal: N, or N max=M by how far behind its class is "
                    "(default 5 max=60)"),
@@ -363,7 +370,7 @@ const command_rec qos_commands[] = {
 /* ---- making it final --------------------------------------------------------------------------------------------- */
 
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
-    const struct policy_engine_host here = { (uint32_t)q->wait, true, true, true };
+    const struct policy_engine_host here = { (uint32_t)q->wait, true, true, true, (uint32_t)q->delay };
     struct httpd_classes c;
     char *error = NULL;
     const char *why = NULL;

@@ -51,6 +51,7 @@ struct qos_server {
     struct qos_outlets outlets;             /* windows of their own */
     enum qos_charge    charge;
     int                queue, wait, pages;
+    int                delay;               /* milliseconds, of classes that name none */
     int                retry_after, retry_most; /* seconds; a refused client is told more than the first if it helps */
     int                refused;             /* the status of a refusal */
     struct qos_exempt  exempt;

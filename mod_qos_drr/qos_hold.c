@@ -22,6 +22,7 @@
 #include "qos_classify.h"
 #include "qos_dispatch.h"
 #include "qos_exempt.h"
+#include "qos_park.h"
 #include "qos_refuse.h"
 #include "qos_stall.h"
 #include "qos_streams.h"
@@ -285,6 +286,8 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
         .deadline = q->deadline,
         .client_fd = q->client_fd,
         .park_us = q->park_us,
+        .waits = q->waits,
+        .tag = pages_key_timed(q->keys.url, q->r->method_number),
         .key = { q->key[0], q->key[1] },
     };
     struct shm_wakes w;
@@ -384,11 +387,10 @@ int qos_hold_fixups(request_rec *r) {
     q->wake_fd = -1;
     q->client_fd = -1;
     q->outlet = qos_outlet_number(&qos_config()->outlets, dir->outlet);
-    q->park_us = dir->park.time_us;
-    q->park_bytes = dir->park.bytes;
     q->observed = dir->on == QOS_ENGINE_OBSERVE;
     qos_people_meet(q);
     qos_classify(q);
+    qos_park_set(q, &dir->park);
     if (!q->observed) q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
     /* Also of what is exempt: its connection keeps a thread like any other. */

@@ -10,6 +10,7 @@
 #include "crawlers/crawlers_kept.h"
 #include "qos_console.h"
 #include "qos_crawler.h"
+#include "qos_park.h"
 #include "qos_request.h"
 #include "qos_share.h"
 #include "qos_signers.h"
@@ -100,6 +101,7 @@ static void *keep_history(void *server) {
     while (!qos_keeper_stopping()) {
         if (qos_keeper_leads() && !shm_has_left(&P.view)) {
             qos_console_second(pool);
+            qos_park_look();
             if (qos_config()->holds) qos_stall_look(server, pool);
         }
         apr_pool_clear(pool);

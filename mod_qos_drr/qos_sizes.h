@@ -53,6 +53,7 @@ struct qos_area {
     struct qos_signed_area    signatures;
     struct qos_found          found;
     struct qos_console        console;
+    _Atomic uint32_t          busy;         /* of 1,000 parts of the CPUs' time, of late (qos_park.h) */
 };
 
 /* Of a process; the parent's is inherited. */

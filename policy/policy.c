@@ -242,6 +242,16 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
     return 0;
 }
 
+/* A checked pattern of a rule about visitors: does it name a class? */
+static bool asks_class(const char *pattern, size_t len) {
+    struct policy_visitor v;
+    char *error = NULL;
+    bool asks = policy_visitor_read((struct policy_text){ pattern, len }, &v, &error) == 0 && v.word.n > 0;
+
+    free(error);
+    return asks;
+}
+
 int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match,
                        const char *pattern, size_t len, uint32_t line, char **error) {
     const struct policy_field_row *row = &policy_field_rows[field];
@@ -276,6 +286,7 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
     p->text_len += (uint32_t)len;
     p->regex_count += match == POLICY_REGEX;
     p->visitor_count += field == POLICY_VISITOR;
+    p->classes[class].signed_in |= field == POLICY_VISITOR && asks_class(pattern, len);
     p->fields |= 1u << field;
     return 0;
 }

@@ -125,11 +125,14 @@ struct policy_class {
     uint32_t          quantum;                  /* 1 .. 1,000,000: a ratio */
     uint32_t          queue;                    /* most requests waiting; 0 = host's default */
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
-    uint32_t          delay_ms;                 /* longest wait while its queue stands (core/rs.h); 0 = no bound */
+    /* longest wait while its queue stands (core/rs.h); 0 = no bound, or the host's default unless has_delay */
+    uint32_t          delay_ms;
     uint32_t          slots;                    /* most at the server at one time; 0 = what the window lets go */
     enum policy_order order;
     int is_default; /* of a frozen policy: also the class "other" where none was said to be */
     struct policy_within within;
+    bool              has_delay;                /* the policy says delay_ms */
+    bool              signed_in;                /* of an added class: a rule asks for a visitor's class */
 };
 
 /* What is known of a request.  Strings need no NUL; p == NULL means not known. */

@@ -6,6 +6,11 @@
 _Static_assert(POLICY_NAME_MAX == RS_NAME_MAX, "a policy's class has an engine's name");
 _Static_assert(POLICY_DELAY_MAX == RS_DELAY_MAX, "a policy's class has an engine's bound on delay");
 
+static uint32_t delay_of(const struct policy_class *from, const struct policy_engine_host *host) {
+    if (from->has_delay) return from->delay_ms;
+    return from->signed_in ? 0 : host->usual_delay_ms;
+}
+
 void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,
                          struct policy_engine_class *to) {
     bool shortest = from->order == POLICY_SHORTEST && host->knows_sizes;
@@ -19,7 +24,7 @@ void policy_engine_class(const struct policy_class *from, const struct policy_en
     to->settings.within = host->knows_keys ? from->within.levels : 0;
     to->wait_s = from->wait_s ? from->wait_s : host->usual_wait_s;
     /* Who has waited half of what it may goes first: the largest are not refused for being large. */
-    to->settings.delay_ms = host->refuses_late ? from->delay_ms : 0;
+    to->settings.delay_ms = host->refuses_late ? delay_of(from, host) : 0;
     to->settings.wait_bound_ms = shortest ? to->wait_s * 500u : 0;
 }
 

@@ -19,6 +19,9 @@
 extern "C" {
 #endif
 
+/* httpd's usual_delay_ms: requests of ordinary pages that can't be served in time are refused within a second. */
+#define POLICY_USUAL_DELAY 500u
+
 struct policy_engine_class {
     struct rs_class_settings settings;
     uint32_t                 wait_s;    /* who has waited longer is refused */
@@ -29,6 +32,8 @@ struct policy_engine_host {
     bool     knows_sizes;
     bool     knows_keys;        /* it tells whose requests are: elsewhere no class is shared within */
     bool     refuses_late;      /* it refuses whom rs_overdue names: `delay` holds */
+    /* then: the delay of a class that names none; a class of signed-in visitors has none */
+    uint32_t usual_delay_ms;
 };
 
 void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,

@@ -541,7 +541,7 @@ static void replay_text(const struct replay *r) {
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
 static int replay_make_paper(struct replay *r, char **error) {
-    struct policy_engine_host host = { (uint32_t)r->o.wait, true, true, true };
+    struct policy_engine_host host = { (uint32_t)r->o.wait, true, true, true, POLICY_USUAL_DELAY };
     uint32_t n = policy_class_count(r->policy), lightest = 0;
     struct rs_class_settings *classes = calloc(n + 1, sizeof *classes);
     struct rs_paper_shape shape = { .classes = classes, .charge = (enum rs_paper_charge)r->o.charge };

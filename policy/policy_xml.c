@@ -101,7 +101,10 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
     int word;
 
     for (const struct policy_number *row = policy_numbers; row < policy_numbers + POLICY_NUMBERS; row++)
-        if (strcmp(a.name, row->name) == 0) return xml_read_number(r, c, row, a);
+        if (strcmp(a.name, row->name) == 0) {
+            c->has_delay |= row->offset == offsetof(struct policy_class, delay_ms);
+            return xml_read_number(r, c, row, a);
+        }
     if (strcmp(a.name, "name") == 0) {
         if (a.n == 0 || a.n >= sizeof c->name) {
             refuse(r, "name=\"%s\" has %zu characters; use 1 to %zu letters, digits, - _ and . (or leave name out)",

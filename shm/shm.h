@@ -134,6 +134,7 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     _Atomic uint64_t park_at;
     uint32_t         outlet;            /* whose blocked_at[] it is counted in, with `blocks` */
     uint32_t         begun;             /* its answer has (shm_begins) */
+    uint32_t         waits;             /* shm_request.waits */
 };
 
 /* For its client, who comes back; or for good: it had its slot for as long, or brought as much, as it may. */
@@ -179,7 +180,7 @@ struct shm_size {
 
 struct shm_view;
 
-/* What a host wants to hear of; called without the lock, but for had_slot. */
+/* What a host wants to hear of; called without the lock, but for had_slot and parked_long. */
 struct shm_host {
     /* a process ended with so many, and their slots are free again */
     void (*lost)(pid_t owner, uint32_t requests);
@@ -189,6 +190,8 @@ struct shm_host {
      * it gives its slot back for a while, and by shm_had_slot_locked.
      */
     void (*had_slot)(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us);
+    /* NULL, or with the lock: a request without `waits` is parked, since it has had its slot for so long in all */
+    void (*parked_long)(const struct shm_view *v, rs_ticket_t t, uint64_t us);
 };
 
 /*
@@ -318,6 +321,8 @@ struct shm_request {
     uint64_t deadline;                  /* of its wait, by shm_now */
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
     uint64_t park_us;                   /* how long it may have its slot; 0 = as long as it likes */
+    /* it waits at the backend: it is parked as it is released; its time is counted to its end, had_slot not called */
+    bool     waits;
     uint64_t tag;                       /* the host's own word, for rs_tag */
     uint64_t key[RS_KEY_LEVELS];        /* whose it is, for rs_submit_keyed */
 };

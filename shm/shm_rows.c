@@ -39,6 +39,7 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     row->blocks = row->pooled = 0;
     row->outlet = q->outlet;
     row->park_us = q->park_us;
+    row->waits = q->waits;
     row->begun = 0;
     atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     row->wake_fd = -1;
@@ -181,6 +182,8 @@ void shm_free_row_locked(const struct shm_view *v, struct shm_row *row) {
 
 void shm_end_locked(const struct shm_view *v, rs_ticket_t t) { shm_free_row_locked(v, shm_row_of(v, t)); }
 
+static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now, enum shm_parked how);
+
 /* ---- releases ---------------------------------------------------------------------------------------------------- */
 
 static void note_other(struct shm_wakes *w, uint32_t owner) {
@@ -246,7 +249,8 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
             if (!blocks) v->owners[owner].held--;
             unblock_locked(v, row);
             atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
-            if (row->park_us) atomic_store_explicit(&row->park_at, now + row->park_us, memory_order_relaxed);
+            if (row->waits) park_locked(v, row, now, SHM_PARKED_LONG);
+            else if (row->park_us) atomic_store_explicit(&row->park_at, now + row->park_us, memory_order_relaxed);
         }
         atomic_store(&row->go, refused ? SHM_REFUSED : SHM_GO);
         if (t == self) continue;
@@ -309,12 +313,18 @@ bool shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
 
 /* ---- who has a slot ---------------------------------------------------------------------------------------------- */
 
+static bool is_for_good(const struct shm_row *row) {
+    return atomic_load_explicit(&row->parked, memory_order_relaxed) > SHM_PARKED;
+}
+
+/* The time of a parked request that waits teaches how long its URL takes, and is not charged. */
 static void tell_slot_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
     uint64_t since = atomic_load_explicit(&row->slot_since, memory_order_relaxed);
 
     if (!since || now <= since) return;
     atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
     row->slot_us += now - since;
+    if (row->waits && is_for_good(row)) return;
     if (v->host && v->host->had_slot) v->host->had_slot(v, now, row->ticket, now - since);
 }
 
@@ -333,16 +343,15 @@ static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t 
     if (!(occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket) &&
         rs_state(v->engine, row->ticket) != RS_PARKED)
         return;
+    if (how == SHM_PARKED_LONG && !row->waits && v->host && v->host->parked_long)
+        v->host->parked_long(v, row->ticket, row->slot_us);
     if (occupies) row->slow = 1;
-    else if (how != SHM_PARKED_LONG || row->begun) atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    else if (how != SHM_PARKED_LONG || (row->begun && !row->waits))
+        atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     if (how == SHM_PARKED_LONG) atomic_fetch_add(&v->sh->parked_long, 1);
     if (how == SHM_PARKED_LARGE) atomic_fetch_add(&v->sh->parked_large, 1);
     if (how != SHM_PARKED) atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     atomic_store(&row->parked, how);
-}
-
-static bool is_for_good(const struct shm_row *row) {
-    return atomic_load_explicit(&row->parked, memory_order_relaxed) > SHM_PARKED;
 }
 
 void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t) {
@@ -375,7 +384,7 @@ void shm_begins(const struct shm_view *v, rs_ticket_t t) {
     shm_lock(v);
     if (row->ticket == t) {
         row->begun = 1;
-        if (is_for_good(row) && !row->slow) {
+        if (is_for_good(row) && !row->slow && !row->waits) {
             tell_slot_locked(v, row, shm_now());
             atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
         }

@@ -126,7 +126,7 @@ def pooled_share_error(results):
 
 
 def qos(window=8, engine=True, more=""):
-    return f"QosEngine {'On' if engine else 'Off'}\nQosScheduler drr\nQosCharge bytes\nQosWindow {window}\nQosQueue 20000\n{RULES}{more}"
+    return f"QosEngine {'On' if engine else 'Off'}\nQosScheduler drr\nQosCharge bytes\nQosWindow {window}\nQosDelay 0\nQosPark Off\nQosQueue 20000\n{RULES}{more}"
 
 
 class Bench(bench.Bench):

@@ -24,6 +24,8 @@ WINDOW = 8
 CONFIG = """
 QosEngine {engine}
 QosWindow {window}
+QosDelay 0
+QosPark Off
 {classes}
 <Location /qos-status>
   SetHandler qos-status

@@ -32,7 +32,7 @@
 Fqrs::Config Fqrs::TheConfig;
 
 /// a wait as long as Squid by default tries to forward a request; a request goes before anybody knows what it brings
-static const struct policy_engine_host AtSquid = { 240, true, true, false };
+static const struct policy_engine_host AtSquid = { 240, true, true, false, 0 };
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
 /// Milliseconds. A connection is opened, its request goes, and slow start takes some round trips more: with less, a

@@ -84,7 +84,15 @@ static uint64_t draw_card(struct sim *s, struct account *a) {
     return size;
 }
 
-static uint64_t draw_size(struct sim *s, const struct sim_class *c) {
+/* One of the class's clients that ask for large responses without a pause. */
+static int is_slow(const struct sim *s, uint32_t client) {
+    const struct client *who = client == UINT32_MAX ? NULL : &s->clients[client];
+    const struct sim_class *c = who ? &s->setup->classes[who->class] : NULL;
+    return c && who->number + c->slow >= c->clients;
+}
+
+static uint64_t draw_size(struct sim *s, const struct sim_class *c, uint32_t client) {
+    if (is_slow(s, client)) return (uint64_t)c->large;
     if (c->size == SIM_DECK) return draw_card(s, &s->accounts[c - s->setup->classes]);
     if (c->size == SIM_TWO && sim_rng_uniform(&s->rng, 0, 1) < 0.05) return (uint64_t)c->large;
     return c->size == SIM_PAGES ? (uint64_t)sim_rng_page(&s->rng) : (uint64_t)c->bytes;
@@ -133,7 +141,7 @@ static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t
 }
 
 static int submit(struct sim *s, uint32_t class, uint32_t client, uint32_t owner) {
-    uint64_t size = draw_size(s, &s->setup->classes[class]);
+    uint64_t size = draw_size(s, &s->setup->classes[class], client);
     return submit_sized(s, class, client, owner, size, guess(s, class, size));
 }
 
@@ -196,7 +204,7 @@ static void finish(struct sim *s, struct sim_job *j) {
     }
     s->outstanding--;
     uint32_t client = j->client;
-    double think = s->setup->classes[j->class].think;
+    double think = is_slow(s, client) ? 0 : s->setup->classes[j->class].think;
     release_job(s, j);
     if (client != UINT32_MAX)
         sim_events_add(&s->events, s->now + (think > 0 ? sim_rng_exponential(&s->rng, think) : 0), ASK, client, 0);

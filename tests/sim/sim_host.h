@@ -40,6 +40,7 @@ struct sim_class {
     uint32_t          slots;            /* at the server at one time; 0 = no bound */
     uint32_t          clients;          /* closed loop: each asks, receives, thinks, asks again */
     double            think;            /* seconds, exponential; 0 = at once */
+    uint32_t          slow;             /* the last so many clients ask for `large` each time, and at once */
     double            arrivals;         /* open loop: requests a second besides, Poisson */
     double            step_at, step_to; /* from step_at on (0: never) so many arrivals instead */
     uint32_t          delay_ms;         /* who is refused by it asks again a second later, if it is a client */

@@ -77,6 +77,7 @@ static void random_settings(struct soak *s, struct rs_settings *set) {
     set->wrc_f = 1 + below(s, 8);
     set->queue_max = one_in(s, 3) ? 1 + below(s, s->model.cap.tickets) : 0;
     set->debt_max = one_in(s, 3) ? 0 : 10000 + (uint64_t)below(s, 10000000);
+    set->await_us = one_in(s, 3) ? 1 + (uint64_t)below(s, 50000) : 0;
 }
 
 /* Some old names, some new ones, no name twice. */

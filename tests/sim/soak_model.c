@@ -199,8 +199,10 @@ static const char *must_stall(const struct soak_model *m) {
         if (waiting == 0) continue;
         if (n[RS_RELEASED] + n[RS_PARKED] == 0) return "requests wait at an idle outlet and none is released";
         if (w.gate == RS_GATE_NONE) return "requests wait at a gate that is always open";
-        if (w.gate == RS_GATE_WINDOW && n[RS_RELEASED] < w.window) return "requests wait and the window is not full";
-        if (w.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] < w.window)
+        /* A slot may be kept for a moment (await_us), and for brief requests as long as they come. */
+        if (w.gate == RS_GATE_WINDOW && n[RS_RELEASED] < w.window && !m->settings.await_us)
+            return "requests wait and the window is not full";
+        if (w.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] < w.window && !m->settings.await_us)
             return "requests wait and a thread is free";
     }
     return NULL;

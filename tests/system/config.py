@@ -119,9 +119,9 @@ def seeing():
 
 
 def scheduling(root, engine="On", window=1, queue=10000, wait=60, classes=CLASSES, policy_file=None):
-    """Directives of the module.  engine None: not even QosEngine is said."""
+    """Directives of the module; what is late is not refused, and nothing is parked.  engine None: not even QosEngine is said."""
     lines = [] if engine is None else [f"QosEngine {engine}"]
-    lines += [f"QosWindow {window}", "QosRetryAfter 7", f"QosWait {wait}", f"QosQueue {queue}"]
+    lines += [f"QosWindow {window}", "QosRetryAfter 7", f"QosWait {wait}", "QosDelay 0", "QosPark Off", f"QosQueue {queue}"]
     lines += [f"QosPolicy {policy_file}"] if policy_file else [classes.rstrip()]
     lines += ["SetEnvIf X-Class (.+) qos-class=$1", f"<Directory {root}/off>", "    QosEngine Off", "</Directory>"]
     return "\n".join(lines) + "\n"

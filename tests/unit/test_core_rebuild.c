@@ -641,7 +641,7 @@ START_TEST(check_names_what_is_wrong_with_a_queue) {
 }
 END_TEST
 
-/* struct drr, and struct drr_row at 14: two words each of deficit, earned and left, then weight, where, next, prev. */
+/* struct drr, and struct drr_row at 16: two words each of deficit, earned and left, then weight, where, next, prev. */
 START_TEST(check_names_what_is_wrong_with_rounds) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 5, 60);
@@ -652,9 +652,9 @@ START_TEST(check_names_what_is_wrong_with_rounds) {
     ck_assert_uint_eq(next_class(&w), 0);
     struct rs_outlet *o = rs_outlet(w.e, 0);
     uint32_t *d = rs_sched_state(w.e, o);
-    uint32_t *row[5], list = *word(d, 4), first = *word(d, 2 * list), last = *word(d, 2 * list + 1);
-    for (uint32_t c = 0; c < 5; c++) row[c] = word((char *)d + *word(d, 14), c * 16);
-    ck_assert(first != last && *word(row[3], 7) == 2 && *word(row[4], 7) == 3);
+    uint32_t *row[5], list = *word(d, 6), first = *word(d, 2 * list), last = *word(d, 2 * list + 1);
+    for (uint32_t c = 0; c < 5; c++) row[c] = word((char *)d + *word(d, 16), c * 16);
+    ck_assert(first != last && *word(row[3], 7) == 3 && *word(row[4], 7) == 4);
     sound(&w);
     SAYS(*word(d, 2 * list), 5, "unknown class");
     SAYS(*word(row[last], 8), first, "links disagree");
@@ -662,16 +662,16 @@ START_TEST(check_names_what_is_wrong_with_rounds) {
     SAYS(*word(row[last], 9), 4, "links disagree");
     SAYS(*word(d, 2 * list + 1), first, "last is not its last");
     SAYS(*word(row[last], 8), 4, "links disagree");
-    SAYS(*wide(d, 10), 0, "gives nothing");
-    SAYS(*word(d, 4), 2, "gives nothing");
-    SAYS(*wide(d, 12), RS_BYTES_MAX + 1, "mean estimate");
-    SAYS(*word(row[3], 7), 3, "sleepers and the heap");
-    SAYS(*word(row[4], 7), 2, "sleepers and the heap");
+    SAYS(*wide(d, 12), 0, "gives nothing");
+    SAYS(*word(d, 6), 2, "gives nothing");
+    SAYS(*wide(d, 14), RS_BYTES_MAX + 1, "mean estimate");
+    SAYS(*word(row[3], 7), 4, "sleepers and the heap");
+    SAYS(*word(row[4], 7), 3, "sleepers and the heap");
     SAYS(*word(row[4], 7), 0, "waits in no round");
     SAYS(*wide(row[0], 0), ((uint64_t)1 << 61) + 1, "deficit is out of bounds");
     SAYS(*wide(row[0], 0), (uint64_t)-1, "deficit is out of bounds");
     SAYS(*word(row[0], 6), 2, "old weight");
-    SAYS(*wide(row[0], 2), *wide(d, 8) + 1, "ahead of the rounds");
+    SAYS(*wide(row[0], 2), *wide(d, 10) + 1, "ahead of the rounds");
     SAYS(rs_row(w.e, rs_flow(w.e, o, 3)->best)->covered, 1000, "sleeps too long");
     close_world(&w);
 }

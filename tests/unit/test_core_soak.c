@@ -44,6 +44,7 @@ static void reconfigure(struct soak *k) {
     s.window = below(k, 30);
     s.rate = below(k, 3) ? 1000000 : 0;
     s.debt_max = below(k, 3) ? 100000 : 0;
+    s.await_us = below(k, 2) ? 1 + below(k, 50000) : 0;
     for (uint32_t i = 0; i < n; i++) {
         struct rs_class_settings *c = &k->w.classes[i];
         snprintf(c->name, sizeof c->name, "c%u", first + i);

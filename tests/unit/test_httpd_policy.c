@@ -130,7 +130,7 @@ END_TEST
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-static const struct policy_engine_host host = { 30, true, true, true };
+static const struct policy_engine_host host = { 30, true, true, true, 0 };
 
 START_TEST(classes_with_a_default) {
     struct httpd_classes c;

@@ -7,8 +7,8 @@
 
 #include "test_policy.h"
 
-#define NO_KEYS                                                                                                        \
-    { 0, 0, 0, false }
+/* with what follows: no delay said, nobody signed in */
+#define NO_KEYS { 0, 0, 0, false }, false, false
 
 static const struct {
     struct policy_class c;
@@ -32,9 +32,9 @@ static const struct {
       "class name \"people\" is taken by the class with id 1" },
     { { "class-2", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "class name \"class-2\" is taken" },
     { { "x", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 1, NO_KEYS }, "second default" },
-    { { "x", 4, 1, 0, 0, 0, 0, POLICY_SHORTEST, 0, { 1, 32, 64, false } },
+    { { "x", 4, 1, 0, 0, 0, 0, POLICY_SHORTEST, 0, { 1, 32, 64, false }, false, false },
       "which exclude each other; leave out within or order" },
-    { { "keys", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, { 2, 32, 64, false } }, NULL },
+    { { "keys", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, { 2, 32, 64, false }, false, false }, NULL },
 };
 
 /* Of a client's address so many bits, the same for an IPv4 address in either writing. */

@@ -7,7 +7,8 @@
 #include "policy/policy_engine.h"
 #include "run_suite.h"
 
-static const struct policy_engine_host knowing = { 30, true, true, true }, unknowing = { 240, false, false, false };
+static const struct policy_engine_host knowing = { 30, true, true, true, 800 },
+                                       unknowing = { 240, false, false, false, 800 };
 
 static policy_t *parse(const char *classes) {
     char xml[1024], *error = NULL;
@@ -32,7 +33,7 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
     ck_assert_uint_eq(c.settings.level, 0);
-    ck_assert_uint_eq(c.settings.delay_ms, 0);
+    ck_assert_uint_eq(c.settings.delay_ms, 800);
     ck_assert_uint_eq(c.wait_s, 30);
     policy_engine_class(policy_class_at(p, 1), &knowing, &c);
     ck_assert_str_eq(c.settings.name, "bots");
@@ -75,6 +76,25 @@ START_TEST(where_keys_are_known_they_share) {
 }
 END_TEST
 
+/* Signed-in visitors rather wait than be refused; others get the host's default, unless the class says 0. */
+START_TEST(delay_of_a_class_that_names_none_is_the_hosts_but_for_signed_in_visitors) {
+    policy_t *p = parse("<class id=\"1\" name=\"members\" quantum=\"1\"><visitor class=\"member\"/></class>"
+                        "<class id=\"2\" name=\"returning\" quantum=\"1\"><visitor age=\"10m\"/></class>"
+                        "<class id=\"3\" name=\"patient\" quantum=\"1\" delay=\"0\"/>"
+                        "<class id=\"4\" name=\"staff\" quantum=\"1\" delay=\"70\"><visitor class=\"staff\"/></class>");
+    static const uint32_t delays[] = { 0, 800, 0, 70 };
+    struct policy_engine_class c;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        policy_engine_class(policy_class_at(p, i), &knowing, &c);
+        ck_assert_uint_eq(c.settings.delay_ms, delays[i]);
+    }
+    policy_engine_other(7, &knowing, &c);
+    ck_assert_uint_eq(c.settings.delay_ms, 800);
+    policy_free(&p);
+}
+END_TEST
+
 START_TEST(who_takes_the_rest) {
     static const struct {
         const char *classes;
@@ -107,6 +127,7 @@ int main(void) {
     TCase *c = tcase_create("mapping");
     suite_add_tcase(s, c);
     tcase_add_test(c, a_class_of_a_policy);
+    tcase_add_test(c, delay_of_a_class_that_names_none_is_the_hosts_but_for_signed_in_visitors);
     tcase_add_test(c, where_no_size_is_known_shortest_is_the_order_of_arrival);
     tcase_add_test(c, where_keys_are_known_they_share);
     tcase_add_test(c, who_takes_the_rest);

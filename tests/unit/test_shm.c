@@ -35,7 +35,7 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
     ck_assert((rs_state(of->engine, t) == RS_RELEASED || rs_state(of->engine, t) == RS_PARKED) && now && us);
     told_slot[rs_ticket_index(t)] += us;
 }
-static const struct shm_host host = { note_lost, note_left, note_slot };
+static const struct shm_host host = { note_lost, note_left, note_slot, NULL };
 
 static void make_segment(void) {
     struct shm_size size = { .owners = 4, .classes = 4, .tickets = 64, .area = 1024 };
@@ -408,6 +408,35 @@ START_TEST(how_long_it_has_had_its_slot_is_told) {
     ck_assert_uint_eq(*told, SHM_SLOW_US + 700);
     finish(a, t, &w);
     ck_assert_uint_eq(row->slot_since, 0);
+    expect_sound();
+}
+END_TEST
+
+/* A request of a URL that is known to wait: no slot, its whole time counted, none of it charged. */
+START_TEST(request_that_waits_at_the_backend_is_parked_at_its_release_and_charged_nothing) {
+    uint32_t a = shm_owner_started(&v, 1001);
+    struct shm_request q = { .owner = a, .estimate = 1000, .deadline = UINT64_MAX, .client_fd = -1, .waits = true };
+    struct shm_wakes w = { .n = 0 };
+    rs_ticket_t t;
+
+    memset(told_slot, 0, sizeof told_slot);
+    shm_lock(&v);
+    ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_OK);
+    shm_pump_locked(&v, shm_now(), a, t, &w);
+    shm_unlock(&v);
+    struct shm_row *row = shm_row_of(&v, t);
+    uint64_t since = row->slot_since;
+    ck_assert_uint_eq(row->go, SHM_GO);
+    ck_assert_uint_eq(row->parked, SHM_PARKED_LONG);
+    ck_assert_int_eq(rs_state(v.engine, t), RS_PARKED);
+    sh->next_sweep = 0;
+    shm_sweep(&v, since + 7000000);
+    shm_begins(&v, t);
+    shm_lock(&v);
+    ck_assert_uint_ge(shm_had_slot_locked(&v, since + 20000000, t), 20000000);
+    shm_unlock(&v);
+    ck_assert_uint_eq(told_slot[rs_ticket_index(t)], 0);
+    finish(a, t, &w);
     expect_sound();
 }
 END_TEST
@@ -1357,6 +1386,7 @@ int main(void) {
     tcase_add_test(t, a_wait_aside_counts_against_no_bound);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
     tcase_add_test(t, how_long_it_has_had_its_slot_is_told);
+    tcase_add_test(t, request_that_waits_at_the_backend_is_parked_at_its_release_and_charged_nothing);
     tcase_add_test(t, a_row_has_what_its_request_asked);
     tcase_add_test(t, a_dispatcher_takes_what_was_released_for_it);
     tcase_add_test(t, a_wait_by_a_descriptor_of_the_owners_own);

@@ -23,7 +23,7 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
     ck_assert_int_ne(rs_state(of->engine, t), RS_FREE);
     told += us;
 }
-static const struct shm_host host = { note_lost, note_left, note_slot };
+static const struct shm_host host = { note_lost, note_left, note_slot, NULL };
 
 static void set_up(void) {
     const struct shm_size size = { .owners = 2, .classes = 2, .tickets = 64, .outlets = 3 };

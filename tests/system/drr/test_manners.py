@@ -143,7 +143,7 @@ def test_refusals_at_ten_times_the_load(new_gateway):
 
 @pytest.mark.parametrize("line,sentence", [
     ("QosRefuse 404", "must be 503 or 429"), ("QosRetryAfter 9 max=8", "QosRetryAfter max="), ("QosRetryAfter 9 8", "must be max=SECONDS"),
-    ("QosRetryAfter 0", "QosRetryAfter"), ("QosClass a weight=1 delay=0", "QosClass delay="), ("QosClass a weight=1 delay=3600001", "QosClass delay="),
+    ("QosRetryAfter 0", "QosRetryAfter"), ("QosClass a weight=1 delay=-1", "QosClass delay="), ("QosClass a weight=1 delay=3600001", "QosClass delay="),
 ])
 def test_configuration_errors(new_gateway, line, sentence):
     g = new_gateway(classes="")

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_park.h - when a request is parked: what QosPark says, and what its URL is known to do.
+ *
+ * A request that waits at the backend (a long poll, a session's lock, an event stream) keeps a slot and does no work.
+ * Its response tells how long it took, never whether it worked.  So
+ *
+ * - without QosPark a request is parked after QOS_PARK_USUAL_US.  That teaches its URL the time, while it goes on;
+ * - a request whose URL is known to take as long as it may is parked as it is released, and is not charged.  Its time
+ *   goes on teaching its URL: after a few responses a backend that hung for a while is known to be quick again;
+ * - not while this machine's CPUs are busy (QOS_PARK_BUSY): such a request may be what keeps them so.  Niced processes
+ *   do not count: they give way;
+ * - nor while half of the threads (QOS_PARK_PART) serve parked requests of its backend: a backend that hangs leaves
+ *   threads to others.
+ *
+ * A backend on another machine is judged by this machine's CPUs: where its long requests work, QosPark Off says so.
+ */
+#ifndef FAIRGATE_QOS_PARK_H
+#define FAIRGATE_QOS_PARK_H
+
+#include "qos_request.h"
+
+#define QOS_PARK_USUAL_US UINT64_C(10000000)
+#define QOS_PARK_PRICE_US UINT64_C(1000) /* what a class must have earned for a request that waits */
+#define QOS_PARK_BUSY     900u /* of 1,000 parts of the CPUs' time */
+#define QOS_PARK_PART     2u
+
+/* Of a classified request, by what the configuration says where it goes. */
+void qos_park_set(struct qos_request *q, const struct qos_park *said);
+
+/* shm_host.parked_long; the tag of a ticket is the key of its URL's time. */
+void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us);
+
+/* Once a second, in one process: how busy the CPUs were since the last call. */
+void qos_park_look(void);
+
+#endif

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests that hold a slot for seconds beside people that pause between pages: work, and mere waiting."""
+
+import pathlib
+import re
+import threading
+import time
+
+import pytest
+
+from background import GatedServer
+from lab import lab
+from lab.by_request import RequestByRequest
+from lab.examples import MODULES
+from lab.httpd import Httpd, sanitizer_environment
+from lab.lab import Origin
+from lab.load import Load, load
+
+# The weights and keys of etc/examples/policy.xml; each client says its class.
+SHIPPED = """
+QosClass members weight=400 within=client/24/48
+QosClass search weight=150 delay=5000
+QosClass ai-crawlers weight=50 delay=5000
+QosClass people weight=200 delay=1000 within=client/24/48
+QosClass newcomers weight=100 delay=2000 within=client/24/48
+QosClass unknown weight=100 delay=500 within=client/24/48 default
+"""
+PEOPLE = [dict(name="people", clients=1, url="/o/size/2048?delay=100", think=400, source=f"127.0.{10 + i}.1") for i in range(8)]
+CRAWLERS = [dict(name="crawlers", clients=1, url="/o/size/200?delay=4000", source=f"127.0.{100 + i // 10}.{1 + i % 10}", retry=1000,
+                 header="X-Class: unknown") for i in range(80)]
+
+
+@pytest.fixture
+def unlimited(parts):
+    with Origin(parts.lab, workers=0) as origin:
+        yield origin
+
+
+def pages(result):
+    return result["classes"]["people"]["status"].get("200", 0) / result["seconds"]
+
+
+def slot_seconds(g):
+    return sum(c["slot_s"] for c in g.status()["classes"])
+
+
+def busy(g, seconds):
+    """The part of the window's time in which its slots were taken, over the next so many seconds."""
+    before, since = slot_seconds(g), time.monotonic()
+    time.sleep(seconds)
+    return (slot_seconds(g) - before) / (time.monotonic() - since) / g.window
+
+
+@pytest.mark.parametrize("of", ["members", "unknown"])
+def test_people_beside_80_crawlers_of_4_s_pages_get_nine_tenths_of_their_pages(new_gateway, unlimited, of):
+    """No slot that people's brief pages need goes to a page of 4 s while a person pauses, and crawlers have what is left."""
+    people = [{**p, "header": f"X-Class: {of}"} for p in PEOPLE]
+    with new_gateway(window=8, classes=SHIPPED, origin=unlimited, threads=75) as g:
+        alone = pages(load(g.address, people, 5, warmup=2))
+        with Load(g.address, people + CRAWLERS, 20, warmup=15) as running:
+            time.sleep(15)
+            used = busy(g, 19)
+            result = running.result()
+        assert pages(result) >= 0.9 * alone, (pages(result), alone)
+        assert used >= 0.9, used
+
+
+# ---- as installed
+
+class Packaged(Httpd):
+    """The package's own configuration and policy before a backend, switched on; engine Off: the same without scheduling."""
+
+    def __init__(self, parts, origin, engine="On", early="", more=""):
+        debian = pathlib.Path(lab.ROOT, "debian")
+        text = (debian / "apache2" / "qos_drr.conf").read_text()
+        super().__init__(parts.lab, "packaged", proxy=origin.url, load={"qos_drr": lab.module()}, modules=MODULES, threads=75,
+                         environment=sanitizer_environment(), early=early)
+        policy = pathlib.Path(self.path("policy.xml"))
+        policy.write_text((debian / "policy.xml").read_text())
+        policy.chmod(0o644)
+        text = re.sub(r"(?m)^QosEngine .*", f"QosEngine {engine}", text)
+        self.config = text.replace("/etc/fairgate/policy.xml", str(policy)) + more
+
+    def ready(self):
+        return self.generations() > 0 and super().ready()
+
+
+class Locked(RequestByRequest):
+    """Each response takes 3 s, one after another, as with one session."""
+
+    def one(self):
+        line = self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        with self.server.session:
+            time.sleep(3)
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        return bool(line)
+
+
+@pytest.fixture
+def session():
+    with GatedServer(("127.0.0.1", 0), Locked) as server:
+        server.session = threading.Lock()
+        yield server
+
+
+def p95(result):
+    assert result["classes"]["people"]["requests"] > 100, result["classes"]["people"]
+    return result["classes"]["people"]["latency_ms"]["p95"]
+
+
+def test_people_beside_40_long_polls_and_10_locked_calls_keep_their_p95(parts, unlimited, session):
+    """Once the gateway has seen that they wait: what it knows of them is what such a request took before."""
+    people = [{**p, "url": "/size/2048?delay=50"} for p in PEOPLE]
+    polls = [dict(name="polls", clients=1, url="/size/20?delay=20000", source=f"127.0.{120 + i}.1") for i in range(40)]
+    calls = [dict(name="calls", clients=10, url="/session/", source="127.0.60.1")]
+    early = f"ProxyPass /session/ http://127.0.0.1:{session.port}/ retry=0\n"
+    with Packaged(parts, unlimited, "Off", early) as off:
+        without = p95(load(off.address, people, 8, warmup=1))
+    with Packaged(parts, unlimited, "On", early) as on:
+        beside = p95(load(on.address, people + polls + calls, 30, warmup=45))
+        assert "set QosPark Off" in on.error_log()
+    assert beside <= 1.5 * without, (beside, without)
+
+
+def test_step_to_1_4_of_the_capacity_keeps_p95_within_a_second(parts):
+    """Arrivals at 0.7, then 1.4 of what 16 workers of 40 ms can do; the window is that of the workers, all else as installed."""
+    capacity = 16 / 0.04
+    with Origin(parts.lab, workers=16, delay_ms=40) as origin, Packaged(parts, origin, more="QosWindow 16\n") as g:
+        def people(rate):
+            return [dict(name=f"n{i}", clients=60, url="/size/2000", arrivals=rate * capacity / 10, source=f"127.0.{10 + i}.1") for i in range(10)]
+        load(g.address, people(0.7), 4, warmup=2)
+        after = load(g.address, people(1.4), 10)["total"]
+    assert after["status"].get("200", 0) >= 0.85 * capacity * 10, after
+    assert after["latency_ms"]["p95"] <= 1000, after

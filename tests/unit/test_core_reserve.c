@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slots that long requests leave to brief ones (rs_reserve.h): costs are microseconds, a slot of eight each. */
+#include "test_core.h"
+
+#include "base_block.h"
+
+#define WINDOW 8u
+#define BRIEF  100000u
+#define LONG   4000000u
+
+/* Class 0 has four times the weight of class 1, which `within` levels of keys share. */
+static void open_timed(struct world *w, uint32_t within) {
+    const char *why = "";
+    open_world(w, RS_SCHED_DRR, RS_GATE_WINDOW, WINDOW, (const uint32_t[]){ 4, 1 }, 2, 200);
+    free(w->memory);
+    w->settings.await_us = 50000;
+    w->settings.debt_max = 0;
+    w->cap.keys = 800;
+    w->classes[1].within = within;
+    w->size = rs_size(&w->cap);
+    w->memory = aligned_alloc(64, w->size);
+    memset(w->memory, 0xa5, w->size);
+    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, w->classes, 2, 0, &why);
+    ck_assert_msg(w->e != NULL, "%s", why);
+}
+
+static rs_ticket_t ask_by(struct world *w, uint32_t class, uint32_t key, uint64_t cost) {
+    uint64_t keys[RS_KEY_LEVELS] = { (key + 1) * UINT64_C(0x9e3779b97f4a7c15), 0 };
+    rs_ticket_t t = RS_NO_TICKET;
+    ck_assert_int_eq(rs_submit_keyed(w->e, w->now, class, 0, cost, keys, 1, 0, &t), RS_OK);
+    return t;
+}
+
+/* Two brief requests of a class at a time, for ten seconds. */
+static void serve_brief_ones(struct world *w, uint32_t class) {
+    for (int i = 0; i < 100; i++) {
+        rs_ticket_t a = ask_by(w, class, 0, BRIEF), b = ask_by(w, class, 0, BRIEF);
+        ck_assert(next(w) != RS_NO_TICKET && next(w) != RS_NO_TICKET);
+        w->now += BRIEF;
+        serve(w, a, BRIEF);
+        serve(w, b, BRIEF);
+    }
+}
+
+static uint32_t release_all(struct world *w) {
+    uint32_t n = 0;
+    while (next(w) != RS_NO_TICKET) n++;
+    sound(w);
+    return n;
+}
+
+START_TEST(long_requests_leave_the_slots_that_brief_ones_of_another_class_used) {
+    struct world w;
+    open_timed(&w, 0);
+    serve_brief_ones(&w, 0);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, LONG);
+    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
+    rs_ticket_t brief = ask_by(&w, 0, 0, BRIEF);
+    ck_assert(next(&w) == brief);
+    sound(&w);
+    /* Five seconds without a brief request: the long ones have all slots. */
+    serve(&w, brief, BRIEF);
+    w.now += 5100000;
+    uint32_t released = release_all(&w);
+    w.now += 100000; /* one waits for the class that released its slot last (await_us) */
+    ck_assert_uint_eq(released + release_all(&w), 2);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(long_requests_without_brief_ones_have_the_whole_window) {
+    struct world w;
+    open_timed(&w, 0);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, i % 2, i, LONG);
+    ck_assert_uint_eq(release_all(&w), WINDOW);
+    close_world(&w);
+}
+END_TEST
+
+/* In order of arrival a brief request waits behind the long ones of its class: slots kept for it would be idle. */
+START_TEST(long_requests_of_a_class_in_order_of_arrival_leave_nothing_to_its_own_brief_ones) {
+    struct world w;
+    open_timed(&w, 0);
+    serve_brief_ones(&w, 1);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, LONG);
+    ck_assert_uint_eq(release_all(&w), WINDOW);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(brief_request_of_a_key_behind_long_ones_of_others_takes_the_slot_kept_for_it) {
+    struct world w;
+    open_timed(&w, 1);
+    serve_brief_ones(&w, 1);
+    for (uint32_t i = 1; i < 20; i++) ask_by(&w, 1, i, LONG);
+    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
+    rs_ticket_t brief = ask_by(&w, 1, 0, BRIEF);
+    ck_assert(next(&w) == brief);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(request_that_outlasts_what_was_expected_counts_as_long) {
+    struct world w;
+    open_timed(&w, 0);
+    serve_brief_ones(&w, 0);
+    rs_ticket_t t[WINDOW];
+    for (uint32_t i = 0; i < WINDOW - 2; i++) {
+        t[i] = ask_by(&w, 1, i, BRIEF);
+        ck_assert(next(&w) == t[i]);
+    }
+    for (uint32_t i = 0; i < WINDOW - 2; i++) ck_assert(rs_progress(w.e, w.now, t[i], 5 * BRIEF));
+    sound(&w);
+    ask_by(&w, 1, 50, LONG);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    /* Parked, it leaves its slot to another long one. */
+    ck_assert(rs_park(w.e, w.now, t[0]));
+    ck_assert(next(&w) != RS_NO_TICKET);
+    sound(&w);
+    ck_assert(rs_resume(w.e, w.now, t[0]));
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it) {
+    struct world w;
+    open_timed(&w, 1);
+    serve_brief_ones(&w, 1);
+    for (uint32_t i = 1; i < 20; i++) ask_by(&w, 1, i, LONG);
+    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
+    ck_assert_uint_eq(rs_outlet(w.e, 0)->shut, 1);
+    ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+    ck_assert_uint_eq(rs_outlet(w.e, 0)->shut, 0);
+    ck_assert_uint_eq(rs_outlet(w.e, 0)->longs, WINDOW - 2);
+    sound(&w);
+    ck_assert_uint_eq(release_all(&w), 2);
+    close_world(&w);
+}
+END_TEST
+
+int main(void) {
+    const TTest *const tests[] = {
+        long_requests_leave_the_slots_that_brief_ones_of_another_class_used,
+        long_requests_without_brief_ones_have_the_whole_window,
+        long_requests_of_a_class_in_order_of_arrival_leave_nothing_to_its_own_brief_ones,
+        brief_request_of_a_key_behind_long_ones_of_others_takes_the_slot_kept_for_it,
+        request_that_outlasts_what_was_expected_counts_as_long,
+        rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it,
+    };
+    Suite *s = suite_create("core: reserve");
+    TCase *c = tcase_create("reserve");
+    suite_add_tcase(s, c);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tcase_add_test(c, tests[i]);
+    return run_suite(s);
+}
