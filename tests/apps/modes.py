@@ -46,13 +46,13 @@ STATUS = """
 class Gateway(Httpd):
     """httpd with the site, in one mode.  The port is that of the site in each mode, because applications keep their own address."""
 
-    def __init__(self, of, site, mode, port, pages, host, window=None):
+    def __init__(self, of, site, mode, port, pages, host, window=None, more=""):
         site = dict(site)
         text = f"ProxyPass /qos-status !\nProxyPass /{OTHERS} {pages}\n" + site.pop("config", "")
         if mode != "off":
             engine = "observe" if mode == "observe" else "On"
             site["load"], site["environment"] = {"qos_drr": lab.module()}, sanitizer_environment()
-            text += SCHEDULING.format(engine=engine, window=window or WINDOW[mode], others=OTHERS, host=host) + STATUS
+            text += SCHEDULING.format(engine=engine, window=window or WINDOW[mode], others=OTHERS, host=host) + STATUS + more
         super().__init__(of, f"gateway-{mode}", config=text, access_log=WORDS if mode != "off" else None, **site)
         self.port = port
 
@@ -99,8 +99,8 @@ class Runs:
         self.origin = lab.Origin(of, delay_ms=PAGE_MS, workers=64).start()
         self.usual = self.saw("off")
 
-    def gateway(self, mode, window=None):
-        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/size/1000", self.host, window)
+    def gateway(self, mode, window=None, more=""):
+        return Gateway(self.lab, self.site, mode, self.port, f"{self.origin.url}/size/1000", self.host, window, more)
 
     def saw(self, mode):
         with self.gateway(mode) as g:
