@@ -15,6 +15,7 @@
 #include <http_log.h>
 #include <http_protocol.h>
 
+#include "qos_classify.h"
 #include "qos_refuse.h"
 #include "qos_source.h"
 #include "web/web_address.h"
@@ -102,7 +103,8 @@ int qos_transparent_translate(request_rec *r) {
     /* A page of an error is this server's own. */
     if (dir->transparent != 1 || r->main || qos_refuse_is_error_page(r)) return DECLINED;
     if (r->method_number == M_OPTIONS && !strcmp(r->uri, "*")) return DECLINED; /* httpd answers for itself */
-    target = apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART);
+    /* As the client wrote it: httpd has decoded r->uri, and r->parsed_uri.path with it. */
+    target = qos_classify_target(r);
     k = qos_conn_of(r->connection);
     if (!k->meant_sought) k->meant = find_meant(r->connection, &k->meant_own);
     k->meant_sought = true;
@@ -114,8 +116,9 @@ int qos_transparent_translate(request_rec *r) {
     }
     if (k->meant_own) qos_source_want(r, k->meant);
     /* "GET http://host HTTP/1.1" has no path. */
-    r->filename = apr_psprintf(r->pool, strchr(ip, ':') ? "proxy:http://[%s]:%u%s%s" : "proxy:http://%s:%u%s%s", ip,
-                               (unsigned)k->meant->port, target[0] == '/' ? "" : "/", target);
+    r->filename =
+        apr_psprintf(r->pool, strchr(ip, ':') ? "proxy:http://[%s]:%u%s%.*s" : "proxy:http://%s:%u%s%.*s", ip,
+                     (unsigned)k->meant->port, target[0] == '/' ? "" : "/", (int)strcspn(target, "#"), target);
     r->proxyreq = PROXYREQ_REVERSE;
     r->handler = "proxy-server";
     apr_table_setn(r->notes, "proxy-nocanon", "1"); /* as its client wrote it */

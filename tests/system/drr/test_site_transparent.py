@@ -171,7 +171,7 @@ def world(parts):
 @pytest.mark.parametrize("version", (4, 6))
 @pytest.mark.parametrize("where", ("here", "behind"))
 def test_requests_go_where_they_were_going(world, version, where):
-    """To the address that the client connected to, whatever it names, spelt as it spelt it; its class by that address."""
+    """To the address that the client connected to, whatever it names, written as it wrote it; its class by that address."""
     address = {"here": GATE, "behind": BEHIND}[where][version]
     before = world.classes()
     status, body = world.get(address, "/a%2Fb/../c?d=%20e&f", name="evil.example")
@@ -251,6 +251,16 @@ def test_client_that_addresses_loopback_or_link_local_is_not_served_by_the_gatew
         finally:
             world.field.gate.run(tool, "-t", "nat", "-D", *rule)
         assert released() == before
+
+
+@pytest.mark.parametrize("target", ("/a%3Fb//x%252e/?q=%26", "/caf%C3%A9/%7Eme;v=1", "/a%2520b%23c"))
+@pytest.mark.parametrize("site", ("", "http://x"))
+def test_path_reaches_the_server_as_the_client_wrote_it(world, site, target):
+    """The gateway sent the decoded path: /a%3Fb became /a with a query."""
+    with world.connect(GATE[4], 80) as s:
+        s.sendall(f"GET {site}{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        answer = s.makefile("rb").read()
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["path"] == target, answer
 
 
 @pytest.mark.parametrize("target", ("http://x", "http://x?y"))
