@@ -20,7 +20,7 @@ from test_applications import photo
 
 pytestmark = pytest.mark.xdist_group("wordpress")
 WORKERS, VISITORS = 8, 20
-ROUND_S, LEAST_ROUNDS, MOST_ROUNDS = 5, 3, 10
+ROUND_S, LEAST_ROUNDS, MOST_ROUNDS = 5, 4, 16
 # PHP sends the requests to its own site from 127.0.0.1; visitors come from another address.
 VISITOR = "127.0.1.1"
 
@@ -146,7 +146,7 @@ def test_20_visitors_of_wordpress_are_served_as_many_requests_as_without_it(site
     """
     served = {"off": (0, 0), "on": (0, 0)}
     for n in range(1, MOST_ROUNDS + 1):
-        for mode in served:
+        for mode in sorted(served, reverse=n % 2):        # what else this machine does drifts
             served[mode] = tuple(map(sum, zip(served[mode], served_by(site.gateway(mode, WORKERS, "QosDelay 0\n")))))
         ratio = sum(served["on"]) / sum(served["off"])
         print(f"round {n}: (pages, of health checks) {served}, {ratio:.3f}")
