@@ -39,6 +39,7 @@
 #include "qos_paper.h"
 #include "qos_park.h"
 #include "qos_people.h"
+#include "qos_pools.h"
 #include "qos_share.h"
 #include "qos_signers.h"
 #include "qos_status.h"
@@ -229,7 +230,10 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 
 /* `configtest`, which is over before there is a segment. */
 static void test_config(apr_pool_t *pconf, server_rec *s) {
-    if (qos_config()->used) qos_warn(pconf, s, qos_config());
+    if (qos_config()->used) {
+        qos_pools_fit(pconf, s, qos_config());
+        qos_warn(pconf, s, qos_config());
+    }
 #ifdef AP_MPMQ_CAN_WAITIO
     if (httpd_query(AP_MPMQ_CAN_WAITIO, 0)) return;
 #endif
@@ -255,6 +259,7 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     P.row = SHM_NO_ROW;
     P.notes = qos_config_notes();
     qos_outlet_fit(&conf->outlets, P.threads, s);
+    qos_pools_fit(ptemp, s, conf);
     rc = set_up_segment(s, k, conf, pconf);
     if (rc != OK) return rc;
     P.view = k->segment.view;

@@ -48,6 +48,7 @@ struct qos_server {
     apr_array_header_t *keys_said;          /* of QosClass directives, until then */
     uint32_t          *number;              /* per class: its number in the engine */
     struct rs_settings settings;
+    bool               window_max_said;         /* QosWindow auto max=N of the whole server */
     struct qos_outlets outlets;             /* windows of their own */
     enum qos_charge    charge;
     int                queue, wait, pages;

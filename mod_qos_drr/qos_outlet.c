@@ -49,6 +49,7 @@ const char *qos_outlet_set_window(cmd_parms *cmd, void *dir, const char *arg, co
         q->settings.gate = w.gate;
         q->settings.window = w.window;
         q->settings.window_max = w.window_max;
+        q->window_max_said = max_said;
         return NULL;
     }
     if (!all->all) all->all = apr_pcalloc(cmd->pool, QOS_OUTLETS_OWN * sizeof *all->all);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_warn.h"
 
-#include <glob.h>
 #include <stdlib.h>
 
 #include <ap_mpm.h>
@@ -11,13 +10,12 @@
 
 #include "httpd/httpd_segment.h"
 #include "policy/policy_warn.h"
+#include "qos_pools.h"
 #include "qos_signers.h"
 
 APLOG_USE_MODULE(qos_drr);
 
 #define CLASS_NAMED "qos-class"
-#define POOL_BYTES  (1u << 20) /* of a file of pools */
-#define POOL_FILES  64
 
 struct warn_look {
     apr_pool_t *p;
@@ -160,86 +158,17 @@ static void warn_window(const struct warn_look *is) {
 
 /* ---- PHP-FPM ----------------------------------------------------------------------------------------------------- */
 
-struct fpm_pool {
-    const char *name, *listen;
-    int children;
-};
-
-static bool fpm_is_used(const ap_directive_t *d, const char *listen) {
-    for (; d; d = d->next) {
-        const char *at = d->args ? strstr(d->args, listen) : NULL;
-
-        if ((at && !apr_isdigit(at[strlen(listen)])) || fpm_is_used(d->first_child, listen)) return true;
-    }
-    return false;
-}
-
-static void fpm_judge(const struct warn_look *is, const struct fpm_pool *pool, const char *file) {
+static void warn_pool(void *of, const struct qos_pool *pool) {
+    const struct warn_look *is = of;
     uint32_t window = warn_least_window(is->conf);
-    const char *listen = pool->listen;
 
-    if (!listen || pool->children < 1 || window <= (uint32_t)pool->children) return;
-    if (!listen[strspn(listen, "0123456789")]) listen = apr_pstrcat(is->p, ":", listen, NULL);
-    if (!fpm_is_used(ap_conftree, listen)) return;
+    if (window <= pool->children) return;
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, is->s,
-                 "qos: the window may let %u requests in, and PHP-FPM's pool %s serves %d at one time (pm.max_children "
-                 "in %s): the others wait there in the order of arrival, without classes; set QosWindow %s%d in the "
+                 "qos: the window may let %u requests in, and PHP-FPM's pool %s serves %u at one time (pm.max_children "
+                 "in %s): the others wait there in the order of arrival, without classes; set QosWindow %s%u in the "
                  "section that passes requests to PHP, or pm.max_children %u",
-                 window, pool->name, pool->children, file, pool->children > 1 ? "auto max=" : "", pool->children,
+                 window, pool->name, pool->children, pool->file, pool->children > 1 ? "auto max=" : "", pool->children,
                  window);
-}
-
-static void fpm_line(const struct warn_look *is, struct fpm_pool *pool, const char *file, char *line) {
-    char *value = strchr(line, '=');
-
-    line += strspn(line, " \t");
-    if (*line == '[') {
-        fpm_judge(is, pool, file);
-        *pool = (struct fpm_pool){ .name = apr_pstrmemdup(is->p, line + 1, strcspn(line + 1, "]")) };
-    } else if (value && *line != ';') {
-        char *end = value;
-
-        while (end > line && apr_isspace(end[-1])) end--;
-        value++;
-        value += strspn(value, " \t\"");
-        value[strcspn(value, " \t\r\";")] = '\0';
-        if (end - line == 6 && !strncmp(line, "listen", 6)) pool->listen = value;
-        if (end - line == 15 && !strncmp(line, "pm.max_children", 15)) pool->children = atoi(value);
-    }
-}
-
-/* A file of the administrator's: a regular one, of a bounded size. */
-static void fpm_file(const struct warn_look *is, const char *file) {
-    struct fpm_pool pool = { .name = "" };
-    apr_finfo_t info;
-    apr_file_t *f;
-    apr_size_t n;
-    char *text, *line, *last;
-
-    if (apr_stat(&info, file, APR_FINFO_TYPE | APR_FINFO_SIZE, is->p) != APR_SUCCESS || info.filetype != APR_REG ||
-        info.size > POOL_BYTES || apr_file_open(&f, file, APR_FOPEN_READ, APR_OS_DEFAULT, is->p) != APR_SUCCESS)
-        return;
-    n = (apr_size_t)info.size;
-    text = apr_palloc(is->p, n + 1);
-    if (apr_file_read_full(f, text, n, &n) != APR_SUCCESS) n = 0;
-    apr_file_close(f);
-    text[n] = '\0';
-    for (line = apr_strtok(text, "\n", &last); line; line = apr_strtok(NULL, "\n", &last))
-        fpm_line(is, &pool, file, line);
-    fpm_judge(is, &pool, file);
-}
-
-/* Where Debian, Fedora and PHP's own build have files of pools. */
-static void warn_fpm(const struct warn_look *is) {
-    static const char *const places[] = { "/etc/php/*/fpm/pool.d/*.conf", "/etc/php-fpm.d/*.conf",
-                                          "/usr/local/etc/php-fpm.d/*.conf" };
-    glob_t found;
-
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (glob(places[i], 0, NULL, &found)) continue;
-        for (size_t k = 0; k < found.gl_pathc && k < POOL_FILES; k++) fpm_file(is, found.gl_pathv[k]);
-        globfree(&found);
-    }
 }
 
 void qos_warn(apr_pool_t *p, server_rec *s, const struct qos_server *conf) {
@@ -248,5 +177,5 @@ void qos_warn(apr_pool_t *p, server_rec *s, const struct qos_server *conf) {
     warn_classes(&is);
     warn_rules(&is);
     warn_window(&is);
-    warn_fpm(&is);
+    qos_pools(p, warn_pool, &is);
 }

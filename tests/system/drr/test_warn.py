@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings that httpd accepts and that have no effect: `configtest` and the doctor warn about each, with its cure."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 import http1
 from lab import lab
-from lab.httpd import HTTPD
+from lab.httpd import HTTPD, Httpd, sanitizer_environment
 
 XML = '<?xml version="1.0"?>\n<classification>\n{}\n</classification>\n'
 PEOPLE = '<class id="1" name="people" quantum="6" default="yes"/>'
@@ -131,3 +132,17 @@ def test_window_auto_above_the_workers_of_php_is_a_warning(new_gateway, tmp_path
     assert len(said) == warned, said
     if warned:
         assert re.search(r"pool www serves 5 at one time \(pm.max_children in /etc/php/8.2/fpm/pool.d/www.conf\).*QosWindow auto max=5", said[0]), said
+
+
+@pytest.mark.skipif(not os.path.isdir("/etc/php"), reason="no PHP is installed")
+@pytest.mark.parametrize("more, window", (("", 5), ("ProxyPass /app/ http://127.0.0.1:1/\n", 8), ("ProxyPass /qos-status !\n", 5)))
+def test_window_auto_lets_in_as_many_requests_as_php_serves(parts, tmp_path, more, window):
+    """The window grew beyond PHP-FPM's workers on a busy machine, and requests waited there without classes: crawlers were as fast as people."""
+    pools = tmp_path / "php/8.2/fpm/pool.d"
+    pools.mkdir(parents=True)
+    (pools / "www.conf").write_text(POOL.format(listen=parts.fpm.address))
+    settings = "QosEngine On\nQosClass all weight=1 default\nQosWindow auto\n<Location /qos-status>\nSetHandler qos-status\n</Location>\n"
+    server = Httpd(parts.lab, name="pools", htdocs=str(parts.root), php=parts.fpm.address, load={"qos_drr": lab.module()}, config=settings + more, environment=sanitizer_environment())
+    server.prefix = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/php && exec "$@"', str(tmp_path / "php"))
+    with server:
+        http1.until(lambda: json.loads(http1.get(server.port, "/qos-status?json").body)["window"] == window, what=f"a window of {window}")
