@@ -25,7 +25,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: measures what other tests beside it would change (tests/run)")
     config.addinivalue_line("markers", "long: only with --long")
-    config.addinivalue_line("markers", "may_skip(reason): an imported test class of tests/system has it")
+    config.addinivalue_line("markers", "may_skip(reason): imported tests of tests/system have it")
     config.addinivalue_line("markers", "xdist_group(name): tests that share a server run in one process")
     if config.getoption("--build"):
         os.environ["FAIRGATE_BUILD"] = os.path.abspath(config.getoption("--build"))

@@ -20,7 +20,7 @@ from lab.load import Load
 MODES = ("observe", "on", "full")
 WINDOW = {"observe": 16, "on": 16, "full": 2}
 OTHERS, OTHER_CLIENTS, PAGE_MS = "other-clients", 8, 50
-# Longest wait of one request beside a full window.  A slot there is released every PAGE_MS / 2 ms; the rest is for a busy machine.
+# Longest wait of one request beside a full window.  A slot there is released every PAGE_MS / 2 ms; more allows for a busy machine.
 MOST_WAIT_S = 2.0
 WORDS = "%>s class=%{qos-class}n outcome=%{qos-outcome}n wait=%{qos-wait}n expect=%{Expect}i request=%r"
 

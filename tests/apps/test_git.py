@@ -73,7 +73,7 @@ def repositories(lab):
 
 
 def test_git_works_without_the_module(repositories):
-    """The comparison is of something: both pushes arrived, and the clone has both files."""
+    """Three commits arrived, and a push to no repository failed: the modes are compared with that."""
     *done, log, refused = [(code, lines) for _, code, lines in repositories.usual]
     assert not any(code for code, _ in done), done
     assert sum(" adds " in line for line in log[1]) == 3, log

@@ -146,7 +146,7 @@ def test_20_visitors_of_wordpress_are_served_as_many_requests_as_without_it(site
     """
     served = {"off": (0, 0), "on": (0, 0)}
     for n in range(1, MOST_ROUNDS + 1):
-        for mode in sorted(served, reverse=n % 2):        # what else this machine does drifts
+        for mode in sorted(served, reverse=n % 2):        # the load of other programs changes slowly
             served[mode] = tuple(map(sum, zip(served[mode], served_by(site.gateway(mode, WORKERS, "QosDelay 0\n")))))
         ratio = sum(served["on"]) / sum(served["off"])
         print(f"round {n}: (pages, of health checks) {served}, {ratio:.3f}")
