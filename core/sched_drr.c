@@ -30,7 +30,8 @@
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
  *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
- * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.
+ * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.  When the
+ *   outlet opens, the class that is owed most for its weight comes first.
  * - A class that has as many slots as it may (rs_class_settings.slots) is away, too, as long as that lasts, but earns
  *   what its next request costs meanwhile, and so goes as soon as it may.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
@@ -321,9 +322,47 @@ static inline bool is_shut_out(const rs_engine_t *e, const struct rs_outlet *o, 
     return o->shut && !rs_row(e, f->best)->brief;
 }
 
+/* Per weight, what it has earned beyond what a class that comes back may have saved (come_back). */
+static int64_t beyond_saved(const rs_engine_t *e, const struct drr *d, const struct drr_row *r, struct rs_flow *f) {
+    int64_t most = (int64_t)((saves(e, d, r, f) << RS_FINE) / e->weight_max * r->weight), need = need_of(e, f);
+    return (r->deficit - (most > need ? most : need)) / r->weight;
+}
+
+/*
+ * The outlet is open for long requests again, perhaps for one of them.  The class that is owed most for its weight
+ * comes first: each of the others has earned its next request as well, and order alone would decide.  What all of them
+ * earned alike and could not spend is forgotten: else the first one would go on for long.
+ */
+static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
+    int64_t common = INT64_MAX, most = INT64_MIN;
+    uint32_t behind = RS_NIL, c;
+    for (c = d->list[SHUT].first; c != RS_NIL; c = drr_row_of(d, c)->next) {
+        struct drr_row *r = drr_row_of(d, c);
+        struct rs_flow *f = rs_flow(e, o, c);
+        earn(e, d, r, f);
+        int64_t beyond = beyond_saved(e, d, r, f),
+                owed = bounded(r->deficit - ((__int128)f->owed << RS_FINE)) / r->weight;
+        if (beyond < common) common = beyond;
+        if (owed <= most) continue;
+        most = owed;
+        behind = c;
+    }
+    while ((c = d->list[SHUT].first) != RS_NIL) {
+        struct drr_row *r = drr_row_of(d, c);
+        if (common > 0) r->deficit -= common * r->weight;
+        take_out(d, c);
+        if (c != behind) place(e, d, c, r, rs_flow(e, o, c), need_of(e, rs_flow(e, o, c)));
+    }
+    place(e, d, behind, drr_row_of(d, behind), rs_flow(e, o, behind), need_of(e, rs_flow(e, o, behind)));
+}
+
 /* Only a sleeper can have become ready earlier; whoever is in a round is looked at when its turn comes. */
 static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c, struct drr_row *r) {
     struct rs_flow *f = rs_flow(e, o, c);
+    if (r->where == SHUT && !o->shut) {
+        leave_shut(e, o, d);
+        return;
+    }
     if (r->where != SLEEP && (r->where != SHUT || is_shut_out(e, o, f))) return;
     earn(e, d, r, f);
     take_out(d, c);

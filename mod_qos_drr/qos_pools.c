@@ -46,7 +46,7 @@ static void section_ends(const struct pools_look *is, const struct pool_section 
     if (pool_is_used(ap_conftree, listen)) is->found(is->of, &pool);
 }
 
-static void read_line(const struct pools_look *is, struct pool_section *section, const char *file, char *line) {
+static void pool_read_line(const struct pools_look *is, struct pool_section *section, const char *file, char *line) {
     char *value = strchr(line, '=');
 
     line += strspn(line, " \t");
@@ -66,7 +66,7 @@ static void read_line(const struct pools_look *is, struct pool_section *section,
 }
 
 /* A regular file of a bounded size. */
-static void read_file(const struct pools_look *is, const char *file) {
+static void pool_read_file(const struct pools_look *is, const char *file) {
     struct pool_section section = { .name = "" };
     apr_finfo_t info;
     apr_file_t *f;
@@ -82,7 +82,7 @@ static void read_file(const struct pools_look *is, const char *file) {
     apr_file_close(f);
     text[n] = '\0';
     for (line = apr_strtok(text, "\n", &last); line; line = apr_strtok(NULL, "\n", &last))
-        read_line(is, &section, file, line);
+        pool_read_line(is, &section, file, line);
     section_ends(is, &section, file);
 }
 
@@ -95,7 +95,7 @@ void qos_pools(apr_pool_t *p, qos_pool_found *found, void *of) {
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (glob(places[i], 0, NULL, &files)) continue;
-        for (size_t k = 0; k < files.gl_pathc && k < POOL_FILES; k++) read_file(&is, files.gl_pathv[k]);
+        for (size_t k = 0; k < files.gl_pathc && k < POOL_FILES; k++) pool_read_file(&is, files.gl_pathv[k]);
         globfree(&files);
     }
 }
