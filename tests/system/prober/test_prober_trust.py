@@ -170,7 +170,7 @@ def test_the_time_is_up_inside_a_table(table):
 # ---- what starts it ---------------------------------------------------------------------------------------------------------------------
 
 def test_cron_starts_it_as_its_user():
-    jobs = [line for line in (ETC / "cron.d/fairgate-prober.in").read_text().splitlines() if re.match(r"[0-9*]", line)]
+    jobs = [line for line in (ETC / "cron.d/fairgate-prober.in").read_text().splitlines() if re.match(r"#?[0-9*]", line)]      # off until a site is named
     assert [job.split()[5] for job in jobs] == ["fairgate-prober"]
     assert re.search(r"^u\s+fairgate-prober\s", (ETC / "sysusers.d/fairgate-prober.conf").read_text(), re.MULTILINE)
     owners = [line.split()[3] for line in (ETC / "tmpfiles.d/fairgate-prober.conf").read_text().splitlines() if line.startswith("d")]
