@@ -30,8 +30,8 @@
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
  *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
- * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.  When the
- *   outlet opens, the class that is owed most for its weight comes first.
+ * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.  When
+ *   the outlet opens, the class that is owed most for its weight comes first.
  * - A class that has as many slots as it may (rs_class_settings.slots) is away, too, as long as that lasts, but earns
  *   what its next request costs meanwhile, and so goes as soon as it may.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a

@@ -24,7 +24,7 @@ MAY = {
     "httpd": ("base/", "console/console_page.h", "console/console_told.h", "core/rs.h", "policy/", "shm/shm.h"),
     "mod_qos_drr": ("base/", "bots/", "console/console_classes.h", "console/console_top.h", "crawlers/", "httpd/", "core/rs.h", "core/rs_figures.h", "core/rs_figures_paper.h", "core/rs_paper.h", "core/rs_paper_part.h", "pages/", "policy/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "mod_eeod": ("base/", "console/console_ring.h", "httpd/httpd_console.h", "marks/"),
-    "mod_ccn": ("base/", "console/console_classes.h", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
+    "mod_ccn": ("base/", "console/console_classes.h", "console/console_page.h", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "console/console_serve.h", "console/console_told.h", "marks/", "pktcache/"),
     "prober": ("base/", "crawlers/", "pages/", "web/"),
