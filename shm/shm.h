@@ -369,7 +369,7 @@ void shm_occupies_no_more(const struct shm_view *v, rs_ticket_t t);
 void shm_begins(const struct shm_view *v, rs_ticket_t t);
 /*
  * The next sweep parks the request of this outlet that was submitted first, as if its park_us were over.  False: no
- * request there has a slot, or `most` are parked so already.
+ * request with a park_us has a slot there, or `most` are parked so already.
  */
 bool shm_park_soon(const struct shm_view *v, uint32_t outlet, uint32_t most);
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_internal.h"
 
-/* It has its slot, and has not given it back. */
+/* It has its slot, and need not keep it to its end. */
 static bool may_park_locked(const struct shm_view *v, const struct shm_row *row) {
     rs_ticket_t t = atomic_load_explicit(&row->ticket, memory_order_relaxed);
 
-    return atomic_load_explicit(&row->running, memory_order_relaxed) &&
+    return ONCE(row->park_us) && atomic_load_explicit(&row->running, memory_order_relaxed) &&
            !atomic_load_explicit(&row->parked, memory_order_relaxed) && rs_state(v->engine, t) == RS_RELEASED;
 }
 

@@ -273,6 +273,10 @@ START_TEST(test_park_soon_takes_the_first_of_its_outlet_and_no_more_than_that_ma
     rs_ticket_t other = submit_at(0, 0), first = submit_at(1, 0), second = submit_at(1, 0), third = submit_at(1, 0),
                 fourth = submit_at(1, 0);
     shm_row_of(&v, other)->running = shm_row_of(&v, first)->running = shm_row_of(&v, second)->running = 1;
+    /* Without a time after which it is parked, a request keeps its slot. */
+    shm_row_of(&v, first)->park_us = shm_row_of(&v, second)->park_us = 0;
+    ck_assert(!shm_park_soon(&v, 1, 9));
+    shm_row_of(&v, first)->park_us = shm_row_of(&v, second)->park_us = 600000000;
     ck_assert(goes(second) && !goes(third) && !goes(fourth));
     ck_assert(shm_park_soon(&v, 1, 1));
     ck_assert(!goes(third));

@@ -307,7 +307,7 @@ def test_php_page_that_fetches_from_its_own_site_serves_as_without_the_module(ne
 
 def test_cycle_that_shows_no_sign_is_named_within_5_s_and_ends(new_gateway, parts):
     """With QosSelf Off nobody knows that what waits is what the slots wait for."""
-    with new_gateway(window=2, wait=50, classes=ONE_CLASS) as g, contextlib.ExitStack() as stack:
+    with new_gateway(window=2, wait=50, classes=ONE_CLASS, more="QosPark time=600\n") as g, contextlib.ExitStack() as stack:
         target = fetching(parts, g.port)
         connections = [stack.enter_context(g.connect(deadline=60)) for _ in range(3)]
         began = time.monotonic()
@@ -327,7 +327,7 @@ def test_cycle_that_shows_no_sign_is_named_within_5_s_and_ends(new_gateway, part
 def test_backend_that_hangs_keeps_little_more_than_its_window(new_gateway, second):
     """The window of its own is named; slots that are given back early are no more than an eighth of the server's threads."""
     name, url = fresh("hangs"), f"http://127.0.0.1:{second.port}/"
-    more = f"ProxyPass /app/ {url} retry=0\n<Proxy {url}>\n    QosWindow 8\n</Proxy>\n"
+    more = f"ProxyPass /app/ {url} retry=0\n<Proxy {url}>\n    QosWindow 8\n    QosPark time=600\n</Proxy>\n"
     with new_gateway(window=8, threads=16, classes=ONE_CLASS, more=more) as g, contextlib.ExitStack() as stack:
         crowd = [stack.enter_context(g.connect(deadline=60)) for _ in range(20)]
         for c in crowd:
