@@ -342,7 +342,7 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE1(
         "QosDelay", config_set_number, &delay_setting, RSRC_CONF,
         "milliseconds after which a request is refused while the queue of its class is persistent, for classes "
-        "without delay= (default 500, 0: never)"),
+        "without delay= (default 800, 0: never)"),
     AP_INIT_TAKE12("QosRetryAfter", set_retry_after, NULL, RSRC_CONF,
                    "seconds in the Retry-After field of a refusal: N, or N max=M by how far behind its class is "
                    "(default 5 max=60)"),

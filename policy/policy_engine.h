@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* httpd's usual_delay_ms: requests of ordinary pages that can't be served in time are refused within a second. */
-#define POLICY_USUAL_DELAY 500u
+#define POLICY_USUAL_DELAY 800u
 
 struct policy_engine_class {
     struct rs_class_settings settings;

@@ -142,7 +142,7 @@ def served_by(gateway):
 def test_20_visitors_of_wordpress_are_served_as_many_requests_as_without_it(site):
     """The window has as many slots as PHP-FPM has workers.  Rounds without the module and with it take turns until the sums decide.
 
-    Without QosDelay 0, requests that wait for more than half a second would be refused: 20 visitors without pauses request more than two processors serve.
+    Without QosDelay 0, requests that wait for more than 0.8 s would be refused: 20 visitors without pauses request more than two processors serve.
     """
     served = {"off": (0, 0), "on": (0, 0)}
     for n in range(1, MOST_ROUNDS + 1):
