@@ -28,14 +28,18 @@ static bool comes_from_this_host(const conn_rec *c) {
     return false;
 }
 
-/* The field by which a proxy on this host says that the client is another one, or NULL. */
-static const char *unprocessed_proxy_field(const request_rec *r) {
+const char *httpd_proxy_field(const request_rec *r) {
     static const char *const fields[] = { "X-Forwarded-For", "X-Real-IP", "Forwarded", "Via" };
 
-    if (r->user || r->useragent_addr != r->connection->client_addr || !comes_from_this_host(r->connection)) return NULL;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (apr_table_get(r->headers_in, fields[i])) return fields[i];
     return NULL;
+}
+
+/* That of a proxy on this host, or NULL; mod_remoteip has not put the client's address in place. */
+static const char *unprocessed_proxy_field(const request_rec *r) {
+    if (r->user || r->useragent_addr != r->connection->client_addr || !comes_from_this_host(r->connection)) return NULL;
+    return httpd_proxy_field(r);
 }
 
 int httpd_status_begins(request_rec *r, const char *handler) {

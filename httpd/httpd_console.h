@@ -15,6 +15,9 @@
 
 #include "console/console_told.h"
 
+/* The first field by which a proxy says that it sent the request for another client, or NULL. */
+const char *httpd_proxy_field(const request_rec *r);
+
 /*
  * Begins a status handler's answer: OK; DECLINED if the request is for another handler than `handler`; else the status
  * to answer with.  A proxy on this host makes each of its clients local to `Require local`.  So the request is refused

@@ -12,6 +12,7 @@
 #include <util_filter.h>
 
 #include "base/base_hash.h"
+#include "httpd/httpd_console.h"
 #include "qos_request.h"
 #include "web/web_address.h"
 
@@ -65,14 +66,6 @@ static bool is_of_host(const conn_rec *wire, const apr_sockaddr_t *a) {
     return inner_is_loopback(a) || apr_sockaddr_equal(a, wire->local_addr);
 }
 
-static bool was_forwarded(const request_rec *r) {
-    static const char *const fields[] = { "X-Forwarded-For", "Forwarded", "Via", "X-Real-IP" };
-
-    for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (apr_table_get(r->headers_in, fields[i])) return true;
-    return false;
-}
-
 static bool is_named(const struct qos_self *s, apr_sockaddr_t *a) {
     for (int i = 0; s->networks && i < s->networks->nelts; i++)
         if (apr_ipsubnet_test(APR_ARRAY_IDX(s->networks, i, apr_ipsubnet_t *), a)) return true;
@@ -92,7 +85,7 @@ static bool inner_by_address(const request_rec *r) {
         /* What a proxy elsewhere calls a loopback address is its own. */
         if (inner_is_loopback(client) && !is_of_host(wire, wire->client_addr)) return false;
     }
-    return !was_forwarded(r);
+    return !httpd_proxy_field(r);
 }
 
 /* ---- by its connection ------------------------------------------------------------------------------------------- */

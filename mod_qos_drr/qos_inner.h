@@ -18,8 +18,8 @@
  *     address     the client's address is one of this host, or one that QosSelf names.  PHP workers and other programs
  *                 send such requests.  Linux gives a connection to an address of this host that address as its
  *                 source, so that it is an address of this host if it equals that of the connection's other end, or is
- *                 a loopback address.  It does not count if a field (FORWARDED) says that a proxy sent it for a client
- *                 elsewhere.
+ *                 a loopback address.  It does not count if a field (httpd_proxy_field) says that a proxy sent it for a
+ *                 client elsewhere.
  *
  * OBSERVE.  An observed outer request holds no slot.  It makes other observed requests inner, no others, and no token
  * is added to what it sends.
