@@ -16,6 +16,8 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import Origin
 from lab.load import Load, load
 
+pytestmark = pytest.mark.measures
+
 # The weights and keys of etc/examples/policy.xml; each client says its class.
 SHIPPED = """
 QosClass members weight=400 within=client/24/48
