@@ -10,8 +10,8 @@
  *
  *     due = integral of (slots that the classes without a queue leave) x weight / weight of the classes with a queue
  *
- * For RESERVE seconds after the last brief request of a class its share is due to no other class: slots are reserved for its
- * return (core/rs_reserve.h).  A class without a queue is due what it uses, and no more than its share.
+ * For RESERVE seconds after the last brief request of a class its share is due to no other class: slots are reserved
+ * for its return (core/rs_reserve.h).  A class without a queue is due what it uses, and no more than its share.
  *
  * A slot is not taken back, so shares hold over intervals of many pages.  The interval is 10 s, or 20 of the longest
  * pages of the schedule if that is longer; and two longest pages are granted, one at either end: a class that is due a
