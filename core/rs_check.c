@@ -36,6 +36,7 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     if (r->estimate < r->received) return "a response is larger than it is thought to be";
     if (r->covered < r->received || r->covered > r->estimate)
         return "an account has heard of more or less of a response than there is";
+    if (r->charged > r->covered) return "an account was charged more of a response than it has heard of";
     rs_time_t last = rs_row_has_gone(r) ? r->released : r->submitted;
     if (r->since > r->submitted || r->submitted > last || last > e->now) return "a ticket's times are out of order";
     if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate))

@@ -197,6 +197,7 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
             if (r->covered < r->received) r->covered = r->received;
             if (r->covered > r->estimate) r->covered = r->estimate;
             if (!keep_accounts) r->charged = 0; /* nothing to give back from an account that is new */
+            if (r->charged > r->covered) r->charged = r->covered;
             count_outstanding(e, r);
         }
     }

@@ -37,7 +37,7 @@ case $as in
     html) printf 'Status: %s\r\nContent-Type: text/html\r\n\r\n<p>Why it is not.' "$status"; exit ;;
     private) printf 'Status: %s\r\nContent-Type: text/plain\r\nSet-Cookie: a=b\r\n\r\nWhy it is not.' "$status"; exit ;;
 esac
-[ "$more" != garbage ] || { head -c 3000 /dev/urandom; exit 0; }
+[ "$more" != garbage ] || { head -c 3000 /dev/urandom | tr -d ':\\n\\r'; exit 0; }
 echo "Content-Type: text/plain"
 [ -z "$private" ] || echo "Set-Cookie: a=b"
 [ "$more" != nostore ] || echo "Cache-Control: no-store"
