@@ -576,6 +576,7 @@ START_TEST(check_names_what_is_wrong) {
     DAMAGE(f->live, 9);
     DAMAGE(f->owed, UINT64_MAX);
     DAMAGE(rs_row(w.e, f->last)->covered, 1001);
+    DAMAGE(rs_row(w.e, f->last)->charged, 1001);
     DAMAGE(rs_class_row(w.e, 1)->own, 7);
     DAMAGE(rs_class_row(w.e, 1)->first, 1);
     DAMAGE(f->weight, 9);
@@ -672,6 +673,7 @@ START_TEST(check_names_what_is_wrong_with_rounds) {
     SAYS(*wide(row[0], 0), (uint64_t)-1, "deficit is out of bounds");
     SAYS(*word(row[0], 6), 2, "old weight");
     SAYS(*wide(row[0], 2), *wide(d, 10) + 1, "ahead of the rounds");
+    rs_row(w.e, rs_flow(w.e, o, 3)->best)->charged = 0;
     SAYS(rs_row(w.e, rs_flow(w.e, o, 3)->best)->covered, 1000, "sleeps too long");
     close_world(&w);
 }
