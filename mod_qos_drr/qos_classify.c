@@ -190,7 +190,7 @@ static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
  * How long the server will take, as for bytes; 0: nobody knows.  The prober knows that of GET.  Of directories gateways
  * tell each other nothing.
  */
-static uint64_t expected_time(const struct qos_request *q) {
+static uint64_t expected_time(struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
     const uint64_t keys[] = { q->keys.url, q->keys.pattern, q->keys.dir };
     uint64_t us = 0;
@@ -199,6 +199,7 @@ static uint64_t expected_time(const struct qos_request *q) {
         uint64_t key = pages_key_timed(keys[i], q->r->method_number);
 
         if (!keys[i]) continue;
+        q->by_directory = keys[i] == q->keys.dir;
         us = pages_learnt_mean(z->learnt, z->pages, key);
         if (!us && !q->r->header_only) us = pages_known_mean(&z->area->known, &z->file, key);
         if (!us && keys[i] != q->keys.dir && qos_config()->share) pages_ring_put(&z->area->share.wanted_times, key);

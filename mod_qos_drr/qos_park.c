@@ -26,17 +26,23 @@ static void say_that_it_waits(const struct qos_request *q) {
         (double)q->expected_us / 1e6);
 }
 
+bool qos_park_may(const struct shm_view *v, uint32_t outlet) {
+    uint32_t windows = rs_windows(v->engine), left = P.threads > windows ? P.threads - windows : 1;
+
+    return rs_parked_at(v->engine, outlet) < left - left / 4;
+}
+
 void qos_park_set(struct qos_request *q, const struct qos_park *said) {
-    bool many;
+    bool may;
 
     q->park_us = said->said ? said->time_us : QOS_PARK_USUAL_US;
     q->park_bytes = said->bytes;
-    if (q->observed || !q->park_us || q->expected_us < q->park_us) return;
+    if (q->observed || !q->park_us || q->by_directory || q->expected_us < q->park_us) return;
     if (atomic_load_explicit(&P.sizes.area->busy, memory_order_relaxed) > QOS_PARK_BUSY) return;
     shm_lock(&P.view);
-    many = rs_parked_at(P.view.engine, q->outlet) >= P.threads / QOS_PARK_PART;
+    may = qos_park_may(&P.view, q->outlet);
     shm_unlock(&P.view);
-    if (many) return;
+    if (!may) return;
     q->waits = true;
     q->estimate = QOS_PARK_PRICE_US;
     say_that_it_waits(q);

@@ -65,6 +65,7 @@ struct qos_request {                        /* in r->pool */
     char                 crawler[CRAWLERS_NAME_ROOM];   /* verified; "": of whom nothing is */
     uint64_t             bytes;             /* that its answer is expected to have */
     uint64_t             expected_us;       /* that it is expected to have its slot; 0: nobody knows, or asks */
+    bool                 by_directory;      /* that is the mean of its directory's pages */
     uint64_t             estimate;          /* what it is expected to cost */
     uint64_t             submitted, wait_us;
     struct qos_person    person;            /* who sent it */

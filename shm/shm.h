@@ -128,7 +128,7 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;
     _Atomic uint64_t slot_since;        /* since when it has had its slot, as far as not told; 0 = it has none */
-    uint64_t         slot_us;           /* what that was told in all */
+    uint64_t         slot_us;           /* what that was told in all, but while it was `slow` and parked */
     /* how long it may have its slot, and until when, once it has it; 0 = as long as it likes */
     uint64_t         park_us;
     _Atomic uint64_t park_at;
@@ -180,7 +180,7 @@ struct shm_size {
 
 struct shm_view;
 
-/* What a host wants to hear of; called without the lock, but for had_slot and parked_long. */
+/* What a host wants to hear of; called without the lock, but for the last three. */
 struct shm_host {
     /* a process ended with so many, and their slots are free again */
     void (*lost)(pid_t owner, uint32_t requests);
@@ -190,8 +190,13 @@ struct shm_host {
      * it gives its slot back for a while, and by shm_had_slot_locked.
      */
     void (*had_slot)(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us);
-    /* NULL, or with the lock: a request without `waits` is parked, since it has had its slot for so long in all */
+    /*
+     * NULL, or with the lock: a request is parked, since it has had its slot for so long in all.  Not one with `waits`,
+     * nor one that was parked for its client before (shm_row.slow): its client may have made it last so long.
+     */
     void (*parked_long)(const struct shm_view *v, rs_ticket_t t, uint64_t us);
+    /* NULL, or with the lock: one more request of this outlet may be parked since its time is over, and keep its thread */
+    bool (*may_park)(const struct shm_view *v, uint32_t outlet);
 };
 
 /*

@@ -317,13 +317,16 @@ static bool is_for_good(const struct shm_row *row) {
     return atomic_load_explicit(&row->parked, memory_order_relaxed) > SHM_PARKED;
 }
 
-/* The time of a parked request that waits teaches how long its URL takes, and is not charged. */
+/*
+ * The time of a parked request that waits teaches how long its URL takes, and is not charged.  That of one whose client
+ * is slow is charged while it occupies its backend, and is none of its URL's.
+ */
 static void tell_slot_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
     uint64_t since = atomic_load_explicit(&row->slot_since, memory_order_relaxed);
 
     if (!since || now <= since) return;
     atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
-    row->slot_us += now - since;
+    if (!row->slow || !atomic_load_explicit(&row->parked, memory_order_relaxed)) row->slot_us += now - since;
     if (row->waits && is_for_good(row)) return;
     if (v->host && v->host->had_slot) v->host->had_slot(v, now, row->ticket, now - since);
 }
@@ -343,7 +346,7 @@ static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t 
     if (!(occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket) &&
         rs_state(v->engine, row->ticket) != RS_PARKED)
         return;
-    if (how == SHM_PARKED_LONG && !row->waits && v->host && v->host->parked_long)
+    if (how == SHM_PARKED_LONG && !row->waits && !row->slow && v->host && v->host->parked_long)
         v->host->parked_long(v, row->ticket, row->slot_us);
     if (occupies) row->slow = 1;
     else if (how != SHM_PARKED_LONG || (row->begun && !row->waits))
@@ -352,6 +355,12 @@ static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t 
     if (how == SHM_PARKED_LARGE) atomic_fetch_add(&v->sh->parked_large, 1);
     if (how != SHM_PARKED) atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     atomic_store(&row->parked, how);
+}
+
+/* One that is parked already releases no slot, and keeps no further thread. */
+static bool time_parks_locked(const struct shm_view *v, const struct shm_row *row) {
+    return atomic_load_explicit(&row->parked, memory_order_relaxed) || !v->host || !v->host->may_park ||
+           v->host->may_park(v, ONCE(row->outlet));
 }
 
 void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t) {
@@ -408,7 +417,8 @@ void shm_sweep(const struct shm_view *v, uint64_t now) {
         shm_lock(v);
         /* Look again: the client may have come, and another request may have the row. */
         if (row->ticket != RS_NO_TICKET) {
-            if (late && atomic_load(&row->park_at) == park_at) park_locked(v, row, now, SHM_PARKED_LONG);
+            if (late && atomic_load(&row->park_at) == park_at && time_parks_locked(v, row))
+                park_locked(v, row, now, SHM_PARKED_LONG);
             else if (slow && atomic_load(&row->client_since) == since) park_locked(v, row, now, SHM_PARKED);
             else tell_slot_locked(v, row, now);
         }

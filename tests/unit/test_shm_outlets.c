@@ -23,7 +23,13 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
     ck_assert_int_ne(rs_state(of->engine, t), RS_FREE);
     told += us;
 }
-static const struct shm_host host = { note_lost, note_left, note_slot, NULL };
+static unsigned long_parked, park_most;
+static void note_long(const struct shm_view *of, rs_ticket_t t, uint64_t us) {
+    (void)of, (void)t, (void)us;
+    long_parked++;
+}
+static bool may_park(const struct shm_view *of, uint32_t at) { return rs_parked_at(of->engine, at) < park_most; }
+static const struct shm_host host = { note_lost, note_left, note_slot, note_long, may_park };
 
 static void set_up(void) {
     const struct shm_size size = { .owners = 2, .classes = 2, .tickets = 64, .outlets = 3 };
@@ -39,6 +45,8 @@ static void set_up(void) {
     ck_assert_msg(!shm_make(&v, &size, &s, classes, 2, &why), "%s", why);
     child = shm_owner_started(&v, getpid());
     told = 0;
+    long_parked = 0;
+    park_most = UINT32_MAX;
 }
 
 static void tear_down(void) { shm_free(&v); }
@@ -244,6 +252,47 @@ START_TEST(parked_for_its_client_then_for_good) {
 }
 END_TEST
 
+START_TEST(test_time_of_a_slow_client_that_occupies_its_backend_is_charged_and_teaches_nothing) {
+    rs_ticket_t t = submit_at(0, 1000000);
+    struct shm_row *row = shm_row_of(&v, t);
+    uint64_t since = row->slot_since;
+
+    row->occupies = 1;
+    row->client_since = since;
+    sweep(since + SHM_SLOW_US);
+    ck_assert_uint_eq(row->parked, SHM_PARKED);
+    sweep(since + 1000000);
+    ck_assert_uint_eq(row->parked, SHM_PARKED_LONG);
+    sweep(since + 3000000);
+    ck_assert_uint_eq(told, 3000000);
+    ck_assert_uint_eq(row->slot_us, SHM_SLOW_US);
+    ck_assert_uint_eq(long_parked, 0);
+    sound();
+    finish(t);
+    /* Beside it, one that the backend makes last. */
+    t = submit_at(0, 1000000);
+    sweep(shm_row_of(&v, t)->slot_since + 1000000);
+    ck_assert_uint_eq(long_parked, 1);
+    finish(t);
+}
+END_TEST
+
+START_TEST(test_request_beyond_those_that_may_be_parked_keeps_its_slot_until_another_one_ends) {
+    rs_ticket_t first = submit_at(0, 1000000), second = submit_at(0, 1000000), waits = submit_at(0, 0);
+    uint64_t late = shm_row_of(&v, second)->slot_since + 1000000;
+
+    park_most = 1;
+    sweep(late);
+    ck_assert_uint_eq(rs_parked_at(v.engine, 0), 1);
+    ck_assert(goes(waits));
+    finish(shm_row_of(&v, first)->parked ? first : second);
+    ck_assert_uint_eq(rs_parked_at(v.engine, 0), 0);
+    sweep(late + SHM_TICK_US);
+    ck_assert_uint_eq(rs_parked_at(v.engine, 0), 1);
+    sound();
+}
+END_TEST
+
 START_TEST(who_has_brought_enough_gives_it_back) {
     rs_ticket_t t = submit_at(0, 0), other = submit_at(0, 0), waits = submit_at(0, 0);
 
@@ -305,6 +354,8 @@ int main(void) {
     tcase_add_test(c, who_has_had_it_long_enough_gives_it_back);
     tcase_add_test(c, who_has_begun_is_not_told_of);
     tcase_add_test(c, parked_for_its_client_then_for_good);
+    tcase_add_test(c, test_time_of_a_slow_client_that_occupies_its_backend_is_charged_and_teaches_nothing);
+    tcase_add_test(c, test_request_beyond_those_that_may_be_parked_keeps_its_slot_until_another_one_ends);
     tcase_add_test(c, who_has_brought_enough_gives_it_back);
     tcase_add_test(c, test_park_soon_takes_the_first_of_its_outlet_and_no_more_than_that_many);
     suite_add_tcase(s, c);

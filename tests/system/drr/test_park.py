@@ -155,3 +155,41 @@ def test_time_goes_on_being_charged_until_the_answer_begins(new_gateway, endless
             assert after - before < 3, "five streams for a second or more"
             endless.open("later")
             assert c.receive().status == 200
+
+
+def test_a_page_waits_by_what_its_own_url_took_and_not_by_its_directory(new_gateway, endless):
+    """Long requests of one URL made each unknown page of its directory one that waits and takes no slot."""
+    with new_gateway(window=2, classes="QosClass all weight=1 default\n", more=site(endless, "QosPark time=1")) as g, contextlib.ExitStack() as stack:
+        known, other = fresh("known"), fresh("other")
+        with g.connect() as c:
+            c.send("GET", f"/e/slow/{known}")
+            g.until(lambda s: s["parked_time"] == 1, "parked after its time")
+            endless.open(known)
+            assert c.receive().status == 200
+        again, new = (stack.enter_context(g.connect()) for _ in range(2))
+        again.send("GET", f"/e/slow/{known}/")
+        new.send("GET", f"/e/slow/{other}")
+        g.until(lambda s: s["outstanding"] == 1, "the unknown one has a slot", 0.9)
+        endless.open(other)
+        assert new.receive().status == 200
+
+
+def test_backend_that_hangs_leaves_a_quarter_of_the_threads_to_others(new_gateway, endless):
+    """Each request of it released its slot after QosPark's time and kept its thread: the next ones took all threads of the server."""
+    url = f"http://127.0.0.1:{endless.port}/"
+    more = f"ProxyPass /e/ {url} retry=0\n<Proxy {url}>\n    QosWindow 8\n    QosPark time=1\n</Proxy>\n"
+    name = fresh("hangs")
+    with new_gateway(window=8, threads=16, classes="QosClass all weight=1 default\n", more=more) as g, contextlib.ExitStack() as stack:
+        hanging = [stack.enter_context(g.connect(deadline=60)) for _ in range(60)]
+        for i, c in enumerate(hanging):
+            c.send("GET", f"/e/slow/{name}?{i}")
+        # Each window has 8 of 32 threads.
+        g.until(lambda s: s["parked"] == 12, "three quarters of the other 16 serve parked requests")
+        # Longer than it takes those that have slots to be parked.
+        with g.connect() as c:
+            for _ in range(4):
+                assert c.ask("GET", "/b/takes/500").status == 200
+        s = g.status()
+        assert (s["parked"], s["queued"]) == (12, 60 - 12 - 8), s
+        endless.open(name)
+        assert [c.receive().status for c in hanging] == [200] * 60

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import http1
+from gateway import fresh
 from lab.httpd import PhpFpm
 
 WORKERS = 20
@@ -142,3 +143,35 @@ def test_a_slow_reader_that_reads_on_leaves_its_class_s_slot_to_the_next_request
             slow.receive()
             assert c.receive().status == 200
         g.settled()
+
+
+def test_a_slow_reader_past_its_park_time_teaches_nothing_of_its_page(new_gateway, fpm):
+    """Two slow downloads lasted longer than QosPark: the page was taken for one that waits, and six more occupied workers beyond `slots=`."""
+    classes = "QosClass crawlers weight=1 slots=2 default\n"
+    more = f'QosPark time=1\nProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
+    with new_gateway(window=8, classes=classes, more=more) as g:
+        with Readers(g, 2, "/d/download.php", {}):
+            g.until(lambda s: s["parked_time"] == 2, "both longer than their time")
+            with Readers(g, 6, "/d/download.php", {}):
+                g.until(lambda s: s["queued"] == 6, "the others wait")
+        g.settled()
+        # Nor have the two when they have ended.
+        with Readers(g, 6, "/d/download.php", {}):
+            g.until(lambda s: s["queued"] == 4 and s["parked"] + s["outstanding"] == 2, "two of six")
+        g.settled()
+
+
+def test_a_slow_body_teaches_nothing_of_its_page(new_gateway, fpm):
+    """A client that sends the body of a GET slowly made the page one that waits, for all clients."""
+    classes = "QosClass all weight=1 default\n"
+    more = f'QosPark time=1\nProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
+    name = fresh("slow-body")
+    with new_gateway(window=4, classes=classes, more=more) as g, g.connect() as c:
+        for i in range(3):
+            c.send(http1.request_bytes("GET", f"/d/page.php?{name}", headers={"Content-Length": "10"}) + b"12345")
+            g.until(lambda s: s["parked_time"] == i + 1, "longer than its time")
+            c.send(b"67890")
+            assert c.receive().status == 200
+        assert c.ask("GET", f"/d/page.php?{name}").status == 200
+        line = g.logged(name, 4)[-1]
+        assert (line["parked"], float(line["slot_expected"]) < 1000) == ("-", True), line
