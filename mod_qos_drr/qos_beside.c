@@ -3,6 +3,7 @@
 
 #include "qos_account.h"
 #include "qos_exempt.h"
+#include "qos_inner.h"
 #include "qos_paper.h"
 #include "qos_went.h"
 
@@ -46,4 +47,5 @@ void qos_beside_end(struct qos_request *q, int whole) {
     if (q->beside == QOS_IS_OBSERVED) qos_paper_went(q, now, bytes);
     else if (q->beside == QOS_IS_EXEMPT) charge_exempt(q, now, bytes);
     qos_exempt_leaves(q);
+    qos_inner_leaves(q);
 }

@@ -189,7 +189,7 @@ static enum qos_cause cause_by_connection(const conn_rec *c) {
 
 /* ---- by its token ------------------------------------------------------------------------------------------------ */
 
-/* Its request has a slot.  A parked one has none, and keeps nothing from those that it causes. */
+/* Its request has a slot, or a place among those of its class.  Else it keeps nothing from those that it causes. */
 static bool has_slot(rs_ticket_t ticket) {
     uint32_t i = rs_ticket_index(ticket);
     const struct shm_row *row;
@@ -198,7 +198,36 @@ static bool has_slot(rs_ticket_t ticket) {
     row = &P.view.rows[i];
     return atomic_load_explicit(&row->ticket, memory_order_acquire) == ticket &&
            atomic_load_explicit(&row->running, memory_order_relaxed) &&
-           !atomic_load_explicit(&row->parked, memory_order_relaxed);
+           (!atomic_load_explicit(&row->parked, memory_order_relaxed) ||
+            (atomic_load_explicit(&row->slow, memory_order_relaxed) &&
+             atomic_load_explicit(&row->occupies, memory_order_relaxed)));
+}
+
+/* It is one of QOS_INNER_MOST that this token excuses now. */
+static bool token_takes(struct qos_request *q, rs_ticket_t ticket) {
+    _Atomic uint32_t *inner;
+    uint32_t n;
+
+    if (ticket == RS_NO_TICKET) return false;
+    inner = &P.view.rows[rs_ticket_index(ticket)].inner;
+    n = atomic_load_explicit(inner, memory_order_relaxed);
+    do {
+        if (n >= QOS_INNER_MOST) return false;
+    } while (!atomic_compare_exchange_weak(inner, &n, n + 1));
+    q->outer = ticket;
+    return true;
+}
+
+/* If its process dies, the place is free when the outer request ends. */
+void qos_inner_leaves(struct qos_request *q) {
+    struct shm_row *row;
+    uint32_t n;
+
+    if (q->outer == RS_NO_TICKET) return;
+    row = &P.view.rows[rs_ticket_index(q->outer)];
+    n = atomic_load_explicit(&row->inner, memory_order_relaxed);
+    while (n && atomic_load(&row->ticket) == q->outer && !atomic_compare_exchange_weak(&row->inner, &n, n - 1)) {}
+    q->outer = RS_NO_TICKET;
 }
 
 int qos_inner_post_read(request_rec *r) {
@@ -229,7 +258,7 @@ bool qos_inner_takes(struct qos_request *q) {
     count(&a->seen);
     if (came->cause == QOS_CAUSES_INNER || (came->cause == QOS_CAUSES_OBSERVED && q->observed)) {
         count(&a->by_connection);
-    } else if (came->outer.ticket != RS_NO_TICKET) {
+    } else if (token_takes(q, came->outer.ticket)) {
         count(&a->by_token);
     } else if (came->cause == QOS_CAUSES_UNKNOWN && inner_by_address(q->r)) {
         count(&a->by_address);
@@ -241,6 +270,7 @@ bool qos_inner_takes(struct qos_request *q) {
 
 bool qos_inner_loops(struct qos_request *q) {
     if (q->observed || q->conn->came.outer.depth < QOS_INNER_DEEP) return false;
+    qos_inner_leaves(q);
     count(&P.sizes.area->inner.loops);
     ap_log_rerror(
         APLOG_MARK, APLOG_ERR, 0, q->r,
@@ -281,7 +311,8 @@ static void add_token(request_rec *r, const struct qos_request *q) {
     struct qos_outer outer = came->outer;
     char token[QOS_OUTER_TOKEN + 1] = "";
 
-    if (outer.ticket == RS_NO_TICKET && q) outer.ticket = q->ticket;
+    /* Also of one whose outer request excuses no more. */
+    if (q && q->ticket != RS_NO_TICKET) outer.ticket = q->ticket;
     outer.depth++;
     if (outer.ticket != RS_NO_TICKET) qos_outer_write(P.sizes.outer_key, outer, token);
     if (!*token && !came->others) return;

@@ -13,8 +13,10 @@
  *                 connections; each has a place in a bucket by the hash of both ends, address and port.  A row
  *                 belongs to a process (pid and row of owners[]); it is free when the connection closes or the process
  *                 ends.
- *     token       the request carries a token of ours (qos_outer.h) and the ticket in it has a slot.  It has come back
- *                 by way of another gateway.
+ *     token       the request carries a token of ours (qos_outer.h) and the ticket in it has a slot, or is parked and
+ *                 counts against its class's slots (rs_occupied.h).  It has come back by way of another gateway.  A
+ *                 backend may show its request's fields to the client, so a token excuses QOS_INNER_MOST requests at
+ *                 one time; others are scheduled.
  *     address     the client's address is one of this host, or one that QosSelf names.  PHP workers and other programs
  *                 send such requests.  Linux gives a connection to an address of this host that address as its
  *                 source, so that it is an address of this host if it equals that of the connection's other end, or is
@@ -40,6 +42,7 @@
 
 #define QOS_OUTGOING   4096u /* connections of mod_proxy that the segment has rows for */
 #define QOS_INNER_DEEP 16u
+#define QOS_INNER_MOST 8u /* requests that one token excuses at one time */
 
 /*
  * What a request makes of those that it causes.  UNKNOWN: another program opened the connection.  SCHEDULED: this
@@ -84,5 +87,7 @@ int qos_inner_handler(request_rec *r);   /* puts it into what mod_proxy sends */
 bool qos_inner_takes(struct qos_request *q);
 /* q has come round too often: it is answered 508. */
 bool qos_inner_loops(struct qos_request *q);
+/* It is over: its token excuses another one.  Nothing the second time. */
+void qos_inner_leaves(struct qos_request *q);
 
 #endif

@@ -10,8 +10,9 @@
  *                     request on (2), SipHash of both by a secret of the segment (16)
  *
  * TRUST.  Clients may send any text.  A gateway believes a token if its own secret made it, and only while the ticket
- * in it has a slot: an echoed token is void when its request ends.  Tokens of other gateways look the same; this one
- * can't verify them and passes them on, at most QOS_OUTER_OTHERS, so that a chain of gateways works.
+ * in it has a slot: an echoed token is void when its request ends, and excuses few requests until then (qos_inner.h).
+ * Tokens of other gateways look the same; this one can't verify them and passes them on, at most QOS_OUTER_OTHERS, so
+ * that a chain of gateways works.
  *
  * Knows no httpd.
  */

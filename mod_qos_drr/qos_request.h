@@ -107,6 +107,7 @@ struct qos_request {                        /* in r->pool */
     uint32_t             exempt;            /* 1 + its place (qos_exempt.h); 0: none, or left for its body */
     uint64_t             idle_us;           /* so much of its time was its client's */
     rs_paper_id_t        paper;
+    rs_ticket_t          outer;             /* its token excuses this one (qos_inner.h); RS_NO_TICKET: none */
 };
 
 /* Threads that waits of a class may block: so many always, and of those that all share while fewer are; of so many. */

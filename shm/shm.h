@@ -124,7 +124,8 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
     _Atomic uint32_t parked;            /* enum shm_parked; read by who writes to its client or reads its body */
     _Atomic uint32_t occupies;          /* its backend works on while its thread waits for the client */
-    uint32_t         slow;              /* it was parked for its client while it occupied its backend */
+    _Atomic uint32_t slow;              /* it was parked for its client while it occupied its backend */
+    _Atomic uint32_t inner;             /* the host's: requests that it has caused and that its slot is for, too */
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;
     _Atomic uint64_t slot_since;        /* since when it has had its slot, as far as not told; 0 = it has none */

@@ -50,7 +50,8 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
     atomic_store_explicit(&row->occupies, 0, memory_order_relaxed);
-    row->slow = 0;
+    atomic_store_explicit(&row->slow, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->inner, 0, memory_order_relaxed);
     atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     row->slot_us = 0;
     atomic_store_explicit(&row->ticket, *t, memory_order_release);

@@ -8,10 +8,13 @@ import time
 
 import pytest
 
+import http1
 import http2
 from backend import Backend
+from background import GatedServer
 from gateway import fresh
 from lab import lab
+from lab.by_request import RequestByRequest
 from lab.httpd import PhpFpm
 from lab.lab import wait_for
 
@@ -160,6 +163,23 @@ def test_cycle_through_a_second_gateway_is_served(new_gateway):
         assert second.settled()["submitted"] == REQUESTS
 
 
+def test_inner_request_of_a_slow_upload_takes_no_second_place_of_its_class(new_gateway):
+    """The slow client's request was parked and went on counting against `slots=`: its inner one waited for that place until both were refused."""
+    ports = lab.free_port(), lab.free_port()
+    second = new_gateway(window=3, classes=ONE_CLASS, more=f"ProxyPass /back/ http://127.0.0.1:{ports[0]}/ retry=0\n")
+    first = new_gateway(window=3, wait=10, classes="QosClass all weight=1 slots=1 default\n",
+                        more=virtual_host(ports[0]) + f"ProxyPass /onward/ http://127.0.0.1:{second.port}/ retry=0\n")
+    with second, first, first.connect() as c:
+        c.send(http1.request_bytes("PUT", "/onward/back/b/echo", headers={"Content-Length": "100000"}))
+        first.until(lambda s: s["parked"] == 1, "parked for its client")
+        c.send(b"x" * 50_000)
+        first.until(lambda s: s["inner_by_token"] == 1, "the inner request has come")
+        c.send(b"x" * 50_000)
+        answer = c.receive()
+        assert (answer.status, answer.body) == (200, b"100000")
+        first.settled()
+
+
 # ---- tokens -----------------------------------------------------------------------------------------------------------------------------
 
 def test_program_that_an_error_of_the_backend_leads_to_sees_no_token(new_gateway, parts):
@@ -201,6 +221,45 @@ def test_echoed_token_is_void_when_its_request_has_ended(new_gateway):
         g.settled()
         assert ask(g, "/static/2k.txt", headers={"Fairgate-Outer": token})[0] == "passed"
         assert g.settled()["inner_by_token"] == 0
+
+
+class Echoing(RequestByRequest):
+    """The token of each request at once, and the end when `end` is opened."""
+
+    def one(self):
+        line, token = self.rfile.readline(), b""
+        while field := self.rfile.readline().strip():
+            if field.lower().startswith(b"fairgate-outer:"):
+                token = field.partition(b":")[2].strip()
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(token) + 1, token))
+        self.wfile.flush()
+        opened = self.server.wait("end")
+        self.wfile.write(b".")
+        return bool(line) and opened
+
+
+def test_echoed_token_excuses_eight_requests_at_one_time(new_gateway):
+    """A backend shows the fields of its requests, and takes its time: the client sent any number of requests with the token."""
+    name = fresh("echoed")
+    with GatedServer(("127.0.0.1", 0), Echoing) as echoing, contextlib.ExitStack() as stack:
+        more = f"ProxyPass /shows/ http://127.0.0.1:{echoing.port}/ retry=0 flushpackets=on\n"
+        with new_gateway(window=1, threads=50, classes=ONE_CLASS, more=more) as g:
+            outer = stack.enter_context(g.connect(deadline=60))
+            outer.send("GET", "/shows/")
+            outer.head()
+            words = dict(headers={"Fairgate-Outer": outer.exactly(34).decode()})
+            for _ in range(20):
+                assert ask(g, "/static/2k.txt", **words)[0] == "inner"
+            others = [stack.enter_context(g.connect(deadline=60)) for _ in range(20)]
+            for c in others:
+                c.send("GET", f"/b/gate/{name}", **words)
+            g.until_queued(12)
+            assert g.backend.count(name) == 8
+            echoing.open("end")
+            assert outer.exactly(1) == b"."
+            g.backend.open(name)
+            assert [c.receive().status for c in others] == [200] * 20
+            g.settled()
 
 
 def test_proxy_loop_is_answered_508_and_named(new_gateway):
