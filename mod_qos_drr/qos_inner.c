@@ -18,7 +18,8 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-#define BUCKET 8u
+#define BUCKET    8u
+#define CAME_WITH "fairgate-qos-came" /* of a request's pool: the field came, and what it says is kept */
 
 #define P qos_process
 
@@ -232,10 +233,14 @@ void qos_inner_leaves(struct qos_request *q) {
 
 int qos_inner_post_read(request_rec *r) {
     struct qos_came *came;
+    void *before = NULL;
     const char *field;
     char others[QOS_OUTER_TEXT];
 
     if (P.row == SHM_NO_ROW) return DECLINED;
+    /* A redirect inside the server has the pool of the request before it, whose field was taken out. */
+    apr_pool_userdata_get(&before, CAME_WITH, r->pool);
+    if (before) return DECLINED;
     came = &qos_conn_of(r->connection)->came;
     *came = (struct qos_came){ .cause = cause_by_connection(r->connection) };
     field = apr_table_get(r->headers_in, QOS_OUTER_FIELD);
@@ -244,6 +249,7 @@ int qos_inner_post_read(request_rec *r) {
     if (!has_slot(came->outer.ticket)) came->outer = (struct qos_outer){ RS_NO_TICKET, 0 };
     if (*others) came->others = apr_pstrdup(r->pool, others);
     apr_table_unset(r->headers_in, QOS_OUTER_FIELD);
+    apr_pool_userdata_setn(came, CAME_WITH, NULL, r->pool);
     return DECLINED;
 }
 

@@ -254,7 +254,7 @@ def test_echoed_token_excuses_eight_requests_at_one_time(new_gateway):
             for c in others:
                 c.send("GET", f"/b/gate/{name}", **words)
             g.until_queued(12)
-            assert g.backend.count(name) == 8
+            wait_for(lambda: g.backend.count(name) == 8, 10, "eight at the backend")
             echoing.open("end")
             assert outer.exactly(1) == b"."
             g.backend.open(name)
@@ -270,6 +270,15 @@ def test_proxy_loop_is_answered_508_and_named(new_gateway):
         assert time.monotonic() - began < 5
         wait_for(lambda: "(loop)" in g.log(), 5, "the line in the log")
         assert g.settled()["loops"] == 4
+
+
+def test_proxy_loop_by_a_redirect_inside_the_server_is_answered_508(new_gateway, parts):
+    """The redirect lost the count of rounds: the loop took every thread."""
+    port = lab.free_port()
+    rewrite = f'<Directory "{parts.root}">\n    RewriteEngine On\n    RewriteRule ^round/ /via/round/x\n</Directory>\n'
+    with new_gateway(window=2, classes=ONE_CLASS, threads=60, modules=("rewrite",), more=virtual_host(port) + rewrite) as g:
+        assert ask_status(g, "/round/x") == 508
+        assert g.settled()["loops"] == 1
 
 
 # ---- by address (QosSelf) ---------------------------------------------------------------------------------------------------------------
@@ -381,6 +390,20 @@ def test_cycle_that_shows_no_sign_is_named_within_5_s_and_ends(new_gateway, part
         wait_for(lambda: "requests are released again" in g.log(), 5, "the end in the log")
         assert g.settled()["stalls"] == 1
         assert status is None or status["stalled_s"] >= 0
+
+
+def test_cycle_in_the_slots_of_one_class_is_named_and_ends(new_gateway, parts):
+    """The class had its two slots and the window six free ones: nothing was named, and each request waited until it was refused."""
+    classes = "QosClass all weight=1 slots=2 default\n"
+    with new_gateway(window=8, wait=50, classes=classes, more="QosPark time=600\n") as g, contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(g.connect(deadline=60)) for _ in range(3)]
+        began = time.monotonic()
+        for c in connections:
+            c.send("GET", fetching(parts, g.port))
+        wait_for(lambda: "window of server is stalled" in g.log(), 5.5, "the line in the log")
+        assert [c.receive().status for c in connections] == [200] * 3
+        assert time.monotonic() - began < 20
+        assert g.settled()["stalls"] >= 1
 
 
 def test_backend_that_hangs_keeps_little_more_than_its_window(new_gateway, second):
