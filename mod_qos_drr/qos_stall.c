@@ -76,13 +76,14 @@ static const char *longest_text(apr_pool_t *p) {
 }
 
 static void tell_stalled(const struct rs_outlet_stats *o, uint32_t lent_most, server_rec *s, apr_pool_t *p) {
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
-                 "qos: window of %s is stalled: %u requests wait, %u have its %u slots, and none was released in %u s. "
-                 "They may wait for requests that wait here themselves: if programs or proxies on other addresses send "
-                 "requests back to this site, name them in QosSelf; if a backend hangs, set its timeout, and give it a "
-                 "QosWindow of its own. Up to %u slots are released early, if QosPark is not Off%s",
-                 rs_figures_outlet(o), o->queued, o->outstanding, o->window, QOS_STALL_US / 1000000u, lent_most,
-                 longest_text(p));
+    ap_log_error(
+        APLOG_MARK, APLOG_WARNING, 0, s,
+        "qos: window of %s is stalled: %u requests wait, %u of its %u slots are taken, and none was released in %u s. "
+        "They may wait for requests that wait here themselves: if programs or proxies on other addresses send "
+        "requests back to this site, name them in QosSelf; if a backend hangs, set its timeout, and give it a "
+        "QosWindow of its own. Up to %u slots are released early, if QosPark is not Off%s",
+        rs_figures_outlet(o), o->queued, o->outstanding, o->window, QOS_STALL_US / 1000000u, lent_most,
+        longest_text(p));
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
@@ -95,8 +96,11 @@ static bool is_quiet(struct qos_stall *t, const struct rs_outlet_stats *o) {
     if (!o->queued || !o->window || came > lent) return false;
     lent -= came;
     atomic_store(&t->lent, lent);
-    /* A slot that was given back early may not have been taken yet. */
-    return o->outstanding >= o->window || lent;
+    /*
+     * A class waits at its own `slots=` beside free slots, too.  Without a request that has a slot, it waits for slow
+     * clients that occupy its backend.  A slot that was given back early may not have been taken yet.
+     */
+    return o->outstanding || lent;
 }
 
 static void look_at_window(uint32_t outlet, server_rec *s, apr_pool_t *p) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_stall.h - windows in which requests wait and none is released: what holds the slots may wait for what waits.
+ * qos_stall.h - windows in which requests wait and none is released: what holds the slots may wait for what waits.  All
+ * slots may be taken, or those that one class may have (`slots=`).
  *
  * Inner requests that are known take no slot (qos_inner.h).  What remains looks alike from here: a request that comes
  * back by way of a host or program that shows no sign, a lock that a waiting request has, a backend that hangs.  Twice
  * a second one child of the newest generation looks at each window:
  *
- *     open ─ requests wait, all slots are taken, no release for QOS_STALL_US ─→ stalled ─ a release ─→ open
+ *     open ─ requests wait, some have slots, no release for QOS_STALL_US ─→ stalled ─ a release ─→ open
  *
  * The child logs a stalled window once and shows for how many seconds it has been stalled.  Each second it parks the
  * request there that was submitted first (shm_park_soon), and one that waits is released.  So a cycle ends before its
