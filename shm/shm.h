@@ -196,7 +196,7 @@ struct shm_host {
      * nor one that was parked for its client before (shm_row.slow): its client may have made it last so long.
      */
     void (*parked_long)(const struct shm_view *v, rs_ticket_t t, uint64_t us);
-    /* NULL, or with the lock: one more request of this outlet may be parked since its time is over, and keep its thread */
+    /* NULL, or with the lock: the time of one more request of this outlet may park it; it keeps its thread */
     bool (*may_park)(const struct shm_view *v, uint32_t outlet);
 };
 
