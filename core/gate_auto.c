@@ -19,9 +19,13 @@
  * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
  * up with an elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three
  * turns of the server; below 0 the server is past its knee.  Else the mean decides, as soon as it is clearly away from
- * what is asked for: more than TAKE is worth a larger window; less than GIVE a smaller one, if the doubt that is left
- * is small: better too large than losing throughput.  After tests in both directions that changed nothing the gate
- * rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
+ * what is asked for.  Two standard errors above TAKE is worth a larger window.  Below GIVE is worth a smaller one, if
+ * one standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the
+ * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
+ *
+ * NOISE.  The pace of a busy machine changes from epoch to epoch.  A rule that takes what is more likely than not walks
+ * upwards then: 4 workers got windows of 40 to 100.  So a pair is very clear only beyond NOISE_TIMES the mean
+ * difference of two base epochs in a row, and an undecided test upwards changes nothing.
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at
  * the server, where weights say nothing; a server that ends its responses in bursts needs as many again in the queues,
@@ -35,26 +39,28 @@
  */
 #include "gate.h"
 
-#define FLOOR     2u
-#define NORMAL    16u
-#define EPOCH_MIN 100000u /* microseconds */
+#define FLOOR       2u
+#define NORMAL      16u
+#define EPOCH_MIN   100000u /* microseconds */
 /* for a server that does not end `enough` in that time, if a window's worth has ended */
-#define EPOCH_MAX 1000000u
-#define ENOUGH    32u
-#define PAIRS     8
-#define TAKE      20
-#define GIVE      10
-#define DOUBT     150 /* a smaller window is not worth the risk of an elasticity beyond this */
-#define CLEAR     200 /* a difference of a single pair that noise does not make */
-#define STEP_MIN  60
-#define SLACK_RUN 4   /* epochs that nobody fills, until a smaller window is tried, */
-#define SLACK_LOW 4u  /* and none below this: a few clients would wait for nothing while it is */
-#define ELASTIC   700 /* the next probe may be twice as large */
-#define NOT_BUSY  333 /* beyond the share cap: below this the server is the bottleneck */
-#define ALL_IDLE  900
-#define CHANGED   300 /* two bases that differ by so much are of different servers */
-#define REST_MAX  64u /* epochs */
-#define EPS_MAX   4000
+#define EPOCH_MAX   1000000u
+#define ENOUGH      32u
+#define PAIRS       8
+#define TAKE        20
+#define GIVE        10
+#define DOUBT       150  /* a smaller window is not worth the risk of an elasticity beyond this */
+#define CLEAR       200  /* a difference of a single pair that noise does not make */
+#define NOISE_TIMES 3u   /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
+#define NOISE_FIRST 100u /* thousandths, until it is measured */
+#define STEP_MIN    60
+#define SLACK_RUN   4   /* epochs that nobody fills, until a smaller window is tried, */
+#define SLACK_LOW   4u  /* and none below this: a few clients would wait for nothing while it is */
+#define ELASTIC     700 /* the next probe may be twice as large */
+#define NOT_BUSY    333 /* beyond the share cap: below this the server is the bottleneck */
+#define ALL_IDLE    900
+#define CHANGED     300 /* two bases that differ by so much are of different servers */
+#define REST_MAX    64u /* epochs */
+#define EPS_MAX     4000
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
 enum way { UP, DOWN };
@@ -84,6 +90,7 @@ struct automatic {
     uint32_t slack;           /* base epochs in a row in which slots stayed free */
     uint32_t most;            /* at the server in the last of them */
     uint32_t elastic;         /* the last clear answer: the server has idle hands here */
+    uint32_t noise8;          /* running mean x 8 of how much two base epochs in a row differ, in thousandths */
     uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
     struct meter meter;
     struct speed base_speed;
@@ -192,6 +199,9 @@ static int64_t spread(const struct tally *t) { return t->squares - t->sum * t->s
 
 static int64_t error_squared(const struct tally *t) { return spread(t) / (t->n * (t->n - 1)) + 25; }
 
+/* The smallest difference of one pair that counts as more than noise, if it is `quiet` on a machine without noise. */
+static int64_t beyond_noise(const struct automatic *a, int64_t quiet) { return quiet + NOISE_TIMES * a->noise8 / 8; }
+
 /* Is the mean away from the border by three times its own error?  Squares, to do without a root. */
 static int is_clear(const struct tally *t, int64_t border) {
     if (t->n < 3) return 0;
@@ -199,10 +209,16 @@ static int is_clear(const struct tally *t, int64_t border) {
     return away * away > 9 * error_squared(t);
 }
 
-/* May the truth, two errors away from the mean, be more than the border? */
+/* Is the mean above the border by two times its error? */
+static int exceeds(const struct tally *t, int64_t border) {
+    int64_t away = t->sum / t->n - border;
+    return t->n > 1 && away > 0 && away * away > 4 * error_squared(t);
+}
+
+/* May the truth, one error away from the mean, be more than the border? */
 static int may_exceed(const struct tally *t, int64_t border) {
     int64_t room = border - t->sum / t->n;
-    return t->n < 2 || room < 0 || room * room < 4 * error_squared(t);
+    return t->n < 2 || room < 0 || room * room < error_squared(t);
 }
 
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
@@ -214,7 +230,8 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
     int64_t step = difference(a->base_speed.present16, probe.present16);
     int64_t responses = difference(a->base_speed.responses, probe.responses),
             bytes = difference(a->base_speed.bytes, probe.bytes);
-    int gain = responses > CLEAR && bytes > CLEAR, loss = responses < -CLEAR && bytes < -CLEAR,
+    int64_t clear = beyond_noise(a, CLEAR);
+    int gain = responses > clear && bytes > clear, loss = responses < -clear && bytes < -clear,
         inside = a->probe <= cap_of(a, s);
     if (a->way == UP ? step < STEP_MIN : step > -STEP_MIN) {
         auto_gate_leave(a, now); /* as many at the server as before: nothing to learn */
@@ -247,7 +264,7 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT)))
+    if (a->way == UP ? exceeds(t, take_at) : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT)))
         auto_gate_take(a, s, probe, mean, now);
     else auto_gate_leave(a, now);
 }
@@ -270,7 +287,9 @@ static void end_base(struct automatic *a, const struct rs_settings *s, struct sp
     int64_t responses = difference(a->base_speed.responses, speed.responses),
             bytes = difference(a->base_speed.bytes, speed.bytes);
     int known = a->base_speed.responses != 0 && !a->slack;
-    int changed = known && ((responses > CHANGED && bytes > CHANGED) || (responses < -CHANGED && bytes < -CHANGED));
+    int64_t most = beyond_noise(a, CHANGED);
+    int changed = known && ((responses > most && bytes > most) || (responses < -most && bytes < -most));
+    if (known && !changed) a->noise8 += (uint32_t)(responses < 0 ? -responses : responses) - a->noise8 / 8;
     a->base_speed = speed;
     if (a->slack && !a->by_responses.n) a->way = DOWN;
     if (changed) {
@@ -341,7 +360,7 @@ static void auto_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_
     uint32_t base = again && a->base >= FLOOR ? a->base : rs_window_or(s, NORMAL);
     if (base > s->window_max) base = s->window_max;
     if (base < FLOOR) base = FLOOR;
-    *a = (struct automatic){ .window = base, .base = base, .probe = base, .way = UP };
+    *a = (struct automatic){ .window = base, .base = base, .probe = base, .way = UP, .noise8 = 8 * NOISE_FIRST };
     o->share_cap = RS_NIL;
     o->cap_wanted = 1;
     begin_base(a, now);

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define PACE_LASTS 0.5 /* seconds, in the mean */
+
 struct ref {
     uint32_t index, serial;
     double work;
@@ -19,11 +21,23 @@ struct workers {
     struct sim_rng rng;
     struct ref *line; /* a ring: who waits for a worker */
     uint32_t first, waiting, room, busy;
+    struct sim_rng pace_rng;
+    double pace, pace_until;
 };
+
+/* The factor of the machine's pace now. */
+static double pace_at(struct workers *s, double now) {
+    while (now >= s->pace_until) {
+        s->pace = exp(sim_rng_normal(&s->pace_rng, 0, s->p.pace));
+        s->pace_until += sim_rng_exponential(&s->pace_rng, PACE_LASTS);
+    }
+    return s->pace;
+}
 
 static void begin(struct workers *s, struct ref r, double now) {
     double seconds = r.work > 0 ? r.work : s->p.seconds;
     if (s->p.jitter > 0) seconds *= sim_rng_uniform(&s->rng, 1 - s->p.jitter, 1 + s->p.jitter);
+    if (s->p.pace > 0) seconds *= pace_at(s, now);
     s->busy++;
     sim_events_add(&s->ends, now + seconds, 0, r.index, r.serial);
 }
@@ -93,6 +107,7 @@ struct sim_server *sim_workers_new(const struct sim_workers *p) {
     s->base.ops = &ops;
     s->p = *p;
     sim_rng_seed(&s->rng, p->seed);
+    sim_rng_seed(&s->pace_rng, ~p->seed);
     return &s->base;
 }
 

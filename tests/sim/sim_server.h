@@ -67,6 +67,8 @@ struct sim_workers {
     uint32_t workers;
     double   seconds;       /* a response takes, when its job says nothing else */
     double   jitter;        /* +- so much of it, uniform */
+    /* a busy machine: the time of all workers is multiplied by exp(normal(0, pace)), drawn again every half second on average */
+    double   pace;
     uint64_t seed;
 };
 struct sim_server *sim_workers_new(const struct sim_workers *p);

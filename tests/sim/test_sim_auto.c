@@ -163,8 +163,56 @@ START_TEST(nobody_waits_where_hands_are_idle) {
 }
 END_TEST
 
+/*
+ * A busy machine: the pace of all workers changes by some 30 % about twice a second.  The bounds are goals, no bounds of
+ * noise: the window stays within `times` the workers on average over the seeds (a fixed one of as much as all clients
+ * ask for would be 600), and the throughput is 0.97 of that with twice as many slots as workers.
+ */
+static const struct busy_row {
+    uint32_t workers;
+    double seconds, times;
+} busy[] = { { 4, 0.05, 4 }, { 4, 0.2, 4 }, { 8, 0.02, 2 }, { 16, 0.05, 2 }, { 32, 0.05, 2 }, { 64, 0.05, 2 } };
+
+#define BUSY_SEEDS 12
+
+static struct sim_result run_busy(const struct busy_row *row, int gate, uint64_t seed) {
+    struct sim_class classes[3];
+    for (int i = 0; i < 3; i++)
+        classes[i] =
+            (struct sim_class){ .weight = 1, .clients = 200, .size = SIM_FIXED, .bytes = 2048, .estimate = SIM_EXACT };
+    struct sim_setup setup = { .classes = classes, .nclasses = 3, .seed = seed, .warm = 20, .until = 140 };
+    rs_settings_default(&setup.settings);
+    setup.settings.sched = RS_SCHED_DRR;
+    setup.settings.gate = (uint32_t)gate;
+    if (gate == RS_GATE_WINDOW) setup.settings.window = 2 * row->workers;
+    setup.server = sim_workers_new(&(struct sim_workers){
+        .workers = row->workers, .seconds = row->seconds, .jitter = 0.3, .pace = 0.3, .seed = seed });
+    struct sim_result r = sim_run(&setup);
+    sim_server_free(&setup.server);
+    return r;
+}
+
+START_TEST(an_unsteady_pace_does_not_widen_the_window) {
+    const struct busy_row *row = &busy[_i];
+    double window = 0, rate = 0, of_fixed = 0;
+    for (uint64_t seed = 1; seed <= BUSY_SEEDS; seed++) {
+        struct sim_result fixed = run_busy(row, RS_GATE_WINDOW, seed), r = run_busy(row, RS_GATE_AUTO, seed);
+        window += r.window_mean / BUSY_SEEDS;
+        rate += r.rate;
+        of_fixed += fixed.rate;
+        sim_result_free(&fixed);
+        sim_result_free(&r);
+    }
+    printf("%u workers of %.0f ms, unsteady: window %.1f on average, %.3f of the throughput of twice as many slots\n",
+           row->workers, 1000 * row->seconds, window, rate / of_fixed);
+    AT_LEAST("workers times the bound, less the window", row->times * row->workers - window, 0);
+    AT_LEAST("throughput, of that with twice as many slots", rate / of_fixed, 0.97);
+}
+END_TEST
+
 int main(void) {
     const TTest *tests[] = { the_auto_window_finds_the_best, few_clients_are_not_probed_into_the_server,
-                             a_window_that_nobody_fills_comes_down, nobody_waits_where_hands_are_idle };
-    return test_sim_run("auto", tests, 4, sizeof rows / sizeof *rows);
+                             a_window_that_nobody_fills_comes_down, nobody_waits_where_hands_are_idle,
+                             an_unsteady_pace_does_not_widen_the_window };
+    return test_sim_run("auto", tests, 5, sizeof rows / sizeof *rows);
 }

@@ -698,7 +698,7 @@ static const struct {
       "cbaccccbcaabbaacaabbcabcbcabcbaabbbbcbeaeaebecabacbacbabbbdcbaeeaaeeaaaceeeaeacb"
       "cebbebababdabaaaccaeabeeebbaaaacbccaaaeaaecbaadaebbebaaaadadbbadeeadeabbabeabbbc"
       "ebaeaeabaecbadbccaabacbbeaeadaaadddabccbbcbbadbcdceddbbcddcbccccdcccdcccdceccccc"
-      "cedcccdebccccccdcbccdbacecceacaaaaccabbbbcbbbbbcbbcbbbbbabbbecbbcbccaacaaaaaabdc",
+      "cedcccdebccccccdcbcebceadccccaaaabbbbcbbbbcbbbbccbbabbbbbecbbbccacaccaaaaaaaabdc",
       { 0, 0, 0, 0, 0 },
       { 0, 0, 0, 0, 0 } },
 };
