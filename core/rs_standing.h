@@ -17,6 +17,7 @@
 #ifndef FAIRGATE_RS_STANDING_H
 #define FAIRGATE_RS_STANDING_H
 
+#include "gate.h"
 #include "rs_account.h"
 
 static inline rs_time_t oldest_wait(const rs_engine_t *e, const struct rs_flow *f) {
@@ -34,9 +35,16 @@ static RARELY void set_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flo
     if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, f->class);
 }
 
+/* A gate that tries small windows for a moment does not shorten the queue with each trial. */
+static inline uint64_t window_of_turns(const struct rs_outlet *o) {
+    uint64_t least = rs_window_or(&o->settings, RS_WINDOW_NORMAL);
+    if (o->settings.gate != RS_GATE_AUTO) return o->open_below;
+    if (least > o->settings.window_max) least = o->settings.window_max;
+    return o->open_below > least ? o->open_below : least;
+}
+
 static inline bool is_short(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
-    uint64_t turns = rs_class_row(e, f->class)->settings.delay_turns;
-    return f->queued <= turns * o->open_below;
+    return f->queued <= rs_class_row(e, f->class)->settings.delay_turns * window_of_turns(o);
 }
 
 static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {
