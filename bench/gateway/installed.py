@@ -66,7 +66,7 @@ CASES = ("members", "anonymous", "package")
 
 def people_of(case, g, url="/size/4096?delay=100"):
     proof = [swarm.member_cookie(g.address.rsplit(":", 1)[0])] if case == "members" else []
-    return [clients(f"people{i}", 1, url=url, source=f"127.10.{i}.1", think=400, retry=1000, header=[BROWSER, *([p for p in proof] or [])]) for i in range(8)]
+    return [clients(f"people{i}", 1, url=url, source=f"127.10.{i}.1", think=400, retry=1000, header=[BROWSER, *proof]) for i in range(8)]
 
 
 def pages_per_s(result):

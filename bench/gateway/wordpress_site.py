@@ -113,19 +113,23 @@ def people_of(g, of):
     return found
 
 
+def of_agent(had, seconds):
+    """Pages; mean and p95 of their response times in ms: more than the round, if there was none."""
+    pages = had["status"].get("200", 0)
+    return (pages, had["latency_ms"]["mean"], had["latency_ms"]["p95"]) if pages else (0, 1000 * seconds, 1000 * seconds)
+
+
 def crawl(bench, of, name, more):
     with server(bench, of, name, more) as g:
         crawlers = [clients(agent, EACH, header=[f"User-Agent: {header}"], urls=of.lists["crawled"], source=f"127.0.{100 + i}.1", retry=60_000) for i, (agent, header) in enumerate(AGENTS.items())]
         with Load(g.address, people_of(g, of) + crawlers, bench.size(40, 15), warmup=bench.size(15, 8)) as run:
             result = run.result()
         if name == "on":
-            bench.say(", ".join(f"{c} {had['released']} released, wait {had['wait_ms_mean']:.0f} ms, {had['refused_standing'] if 'refused_standing' in had else '?'} refused"
-                                for c, had in status(g).items() if had["released"]))
+            bench.say(", ".join(f"{c} {had['released']} released after {had['wait_ms_mean']:.0f} ms, {had['cancelled'] + had['refused']} refused" for c, had in status(g).items() if had["released"]))
     of_class = result["classes"]
     people = [of_class[f"people{i}"] for i in range(PEOPLE)]
     served = sum(c["status"].get("200", 0) for c in of_class.values())
-    found = Crawl(statistics.median(c["latency_ms"]["p95"] for c in people), {
-        agent: (of_class[agent]["status"].get("200", 0), of_class[agent]["latency_ms"]["mean"], of_class[agent]["latency_ms"]["p95"]) for agent in AGENTS})
+    found = Crawl(statistics.median(c["latency_ms"]["p95"] for c in people), {agent: of_agent(of_class[agent], result["seconds"]) for agent in AGENTS})
     bench.say(f"{name}: {served / result['seconds']:.1f} pages/s, {result['total']['status']}, {errors(result)} errors; people {sum(c['status'].get('200', 0) for c in people)} pages, p50 "
               f"{statistics.median(c['latency_ms']['p50'] for c in people):.0f} ms, p95 {found.people:.0f} ms; pages, mean and p95 in ms: "
               + "; ".join(f"{agent} {pages}, {mean:.0f}, {p95:.0f}" for agent, (pages, mean, p95) in found.agents.items()))
