@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Requests that hold a slot for seconds beside people that pause between pages: work, and mere waiting."""
 
+import pathlib
+import re
 import threading
 import time
 
 import pytest
 
 from background import GatedServer
+from lab import lab
 from lab.by_request import RequestByRequest
+from lab.examples import MODULES
+from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import Origin
 from lab.load import Load, load
-from lab.packaged import Packaged
 
 pytestmark = pytest.mark.measures
 
@@ -65,6 +69,24 @@ def test_people_beside_80_crawlers_of_4_s_pages_get_nine_tenths_of_their_pages(n
 
 # ---- as installed
 
+class Packaged(Httpd):
+    """The package's own configuration and policy before a backend, switched on; engine Off: the same without scheduling."""
+
+    def __init__(self, parts, origin, engine="On", early="", more=""):
+        debian = pathlib.Path(lab.ROOT, "debian")
+        text = (debian / "apache2" / "qos_drr.conf").read_text()
+        super().__init__(parts.lab, "packaged", proxy=origin.url, load={"qos_drr": lab.module()}, modules=MODULES, threads=75,
+                         environment=sanitizer_environment(), early=early)
+        policy = pathlib.Path(self.path("policy.xml"))
+        policy.write_text((debian / "policy.xml").read_text())
+        policy.chmod(0o644)
+        text = re.sub(r"(?m)^QosEngine .*", f"QosEngine {engine}", text)
+        self.config = text.replace("/etc/fairgate/policy.xml", str(policy)) + more
+
+    def ready(self):
+        return self.generations() > 0 and super().ready()
+
+
 class Locked(RequestByRequest):
     """Each response takes 3 s, one after another, as with one session."""
 
@@ -96,9 +118,9 @@ def test_people_beside_40_long_polls_and_10_locked_calls_keep_their_p95(parts, u
     polls = [dict(name="polls", clients=1, url="/size/20?delay=20000", source=f"127.0.{120 + i}.1") for i in range(40)]
     calls = [dict(name="calls", clients=10, url="/session/", source="127.0.60.1")]
     early = f"ProxyPass /session/ http://127.0.0.1:{session.port}/ retry=0\n"
-    with Packaged(parts.lab, "Off", proxy=unlimited.url, early=early) as off:
+    with Packaged(parts, unlimited, "Off", early) as off:
         without = p95(load(off.address, people, 8, warmup=1))
-    with Packaged(parts.lab, proxy=unlimited.url, early=early) as on:
+    with Packaged(parts, unlimited, "On", early) as on:
         beside = p95(load(on.address, people + polls + calls, 30, warmup=45))
         assert "set QosPark Off" in on.error_log()
     assert beside <= 1.5 * without, (beside, without)
@@ -107,7 +129,7 @@ def test_people_beside_40_long_polls_and_10_locked_calls_keep_their_p95(parts, u
 def test_step_to_1_4_of_the_capacity_keeps_p95_within_a_second(parts):
     """Arrivals at 0.7, then 1.4 of what 16 workers of 40 ms can do; the window is that of the workers, all else as installed."""
     capacity = 16 / 0.04
-    with Origin(parts.lab, workers=16, delay_ms=40) as origin, Packaged(parts.lab, proxy=origin.url, more="QosWindow 16\n") as g:
+    with Origin(parts.lab, workers=16, delay_ms=40) as origin, Packaged(parts, origin, more="QosWindow 16\n") as g:
         def people(rate):
             return [dict(name=f"n{i}", clients=60, url="/size/2000", arrivals=rate * capacity / 10, source=f"127.0.{10 + i}.1") for i in range(10)]
         load(g.address, people(0.7), 4, warmup=2)
