@@ -159,7 +159,7 @@ struct rs_class_settings {
      * knows no keys.
      */
     uint16_t      within;
-    uint16_t      delay_turns;          /* with delay_ms: at the least so many windows of requests stand; 0 = one does */
+    uint16_t      delay_turns;          /* with delay_ms: so many windows of requests never stand */
     uint32_t      delay_ms;             /* the longest wait while its queue stands; 0 = no bound */
 };
 

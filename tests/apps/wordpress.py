@@ -11,8 +11,8 @@ import copy
 import json
 import os
 import subprocess
+import threading
 
-from crowd import Crowd
 from lab import lab
 from lab.browser import Browser
 from lab.httpd import PhpFpm
@@ -129,13 +129,22 @@ def health(b):
     return page.status, json.loads(page.text).get("status") if page.status == 200 else None
 
 
-class HealthChecks(Crowd):
-    """An administrator's browser that makes one health check after another: .seen."""
+class HealthChecks:
+    """An administrator's browser that makes one health check after another, until the block ends: .seen."""
 
     def __init__(self, port, source):
-        super().__init__(1)
-        self.b, self.seen = WordPress.administrator(port, source), []
+        self.b, self.seen, self.over = WordPress.administrator(port, source), [], threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self):
         while not self.over.is_set():
             self.seen.append(health(self.b))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join(120)
+        assert not self.thread.is_alive()

@@ -279,7 +279,7 @@ START_TEST(any_moves) {
 }
 END_TEST
 
-/* Clients that wait for each response make a queue of a few windows: slow pages are no overload, one request more is. */
+/* Clients that wait for each response make a queue of a few windows: slow pages are no overload. */
 START_TEST(queue_of_delay_turns_windows_does_not_stand) {
     struct world w;
     rs_ticket_t t[4], running = open_standing(&w, (enum rs_sched)_i, RS_ORDER_FIFO);
