@@ -56,7 +56,9 @@
  * the newest goes first, so that whoever is answered is answered soon, and whoever has waited for longer than delay_ms
  * is to be refused: rs_overdue tells whom.  It stands no longer when nobody waits, or the oldest for less than half of
  * delay_ms; and within RS_STANDING_MEMORY it stands again as soon as somebody has waited for longer.  A class of
- * RS_ORDER_SHORTEST, or shared by keys, keeps its order; of one shared by keys the oldest wait alone counts.
+ * RS_ORDER_SHORTEST, or shared by keys, keeps its order; of one shared by keys the oldest wait alone counts.  With
+ * delay_turns, a queue of at most so many times the gate's window never stands: no request there waits for much longer
+ * than so many requests take at the server, and clients that wait for each response make no longer queue.
  *
  * LONG REQUESTS.  A slot is not taken back.  Where costs are microseconds (await_us), DRR releases a long request only
  * while slots are left for the brief requests of late, so that clients that pause between these find one; rs_reserve.h
@@ -156,7 +158,8 @@ struct rs_class_settings {
      * first share the class and those of the second each of the first.  Not with RS_ORDER_SHORTEST; RS_SCHED_SHORTEST
      * knows no keys.
      */
-    uint32_t      within;
+    uint16_t      within;
+    uint16_t      delay_turns;          /* with delay_ms: so many windows of requests never stand */
     uint32_t      delay_ms;             /* the longest wait while its queue stands; 0 = no bound */
 };
 

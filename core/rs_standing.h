@@ -12,10 +12,12 @@
  * - In a class that keys share, a request of a light key waits briefly beside a persistent queue of the others.  There
  *   the oldest wait alone tells: the queue stands when that has been above the bound for RS_STANDING_QUIET.
  * - A queue that stood a moment ago is not let grow for another interval: as CoDel goes on dropping as often as it did.
+ * - CoDel does not drop while less than one packet waits.  Here that is a number of windows of requests (delay_turns).
  */
 #ifndef FAIRGATE_RS_STANDING_H
 #define FAIRGATE_RS_STANDING_H
 
+#include "gate.h"
 #include "rs_account.h"
 
 static inline rs_time_t oldest_wait(const rs_engine_t *e, const struct rs_flow *f) {
@@ -33,8 +35,25 @@ static RARELY void set_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flo
     if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, f->class);
 }
 
+/* A gate that tries small windows for a moment does not shorten the queue with each trial. */
+static inline uint64_t window_of_turns(const struct rs_outlet *o) {
+    uint64_t least = rs_window_or(&o->settings, RS_WINDOW_NORMAL);
+    if (o->settings.gate != RS_GATE_AUTO) return o->open_below;
+    if (least > o->settings.window_max) least = o->settings.window_max;
+    return o->open_below > least ? o->open_below : least;
+}
+
+static inline bool is_short(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
+    return f->queued <= rs_class_row(e, f->class)->settings.delay_turns * window_of_turns(o);
+}
+
 static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {
     rs_time_t oldest = oldest_wait(e, f);
+    if (is_short(e, o, f)) {
+        if (f->stands) set_stands(e, o, f, 0);
+        f->good = e->now;
+        return;
+    }
     if (f->within && oldest <= f->delay) f->good = e->now;
     if (f->stands) {
         if (oldest < f->delay / 2) set_stands(e, o, f, 0);

@@ -21,10 +21,11 @@ void policy_engine_class(const struct policy_class *from, const struct policy_en
     to->settings.queue_max = from->queue;
     to->settings.slots = from->slots;
     to->settings.order = shortest ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
-    to->settings.within = host->knows_keys ? from->within.levels : 0;
+    to->settings.within = host->knows_keys ? (uint16_t)from->within.levels : 0;
     to->wait_s = from->wait_s ? from->wait_s : host->usual_wait_s;
     /* Who has waited half of what it may goes first: the largest are not refused for being large. */
     to->settings.delay_ms = host->refuses_late ? delay_of(from, host) : 0;
+    to->settings.delay_turns = from->has_delay ? 0 : POLICY_USUAL_TURNS;
     to->settings.wait_bound_ms = shortest ? to->wait_s * 500u : 0;
 }
 

@@ -21,6 +21,8 @@ extern "C" {
 
 /* httpd's usual_delay_ms: requests of ordinary pages that can't be served in time are refused within a second. */
 #define POLICY_USUAL_DELAY 800u
+/* With it, a queue that is served within three turns of the window is not refused, however long a page takes. */
+#define POLICY_USUAL_TURNS 3u
 
 struct policy_engine_class {
     struct rs_class_settings settings;

@@ -7,10 +7,14 @@
 
 Debian's wp-config.php reads its settings from /etc/wordpress.  PHP-FPM sees a folder of the lab there, in a mount namespace of its own.
 """
+import copy
+import json
 import os
 import subprocess
+import threading
 
 from lab import lab
+from lab.browser import Browser
 from lab.httpd import PhpFpm
 
 HERE, CONTENT = "/usr/share/wordpress", "/var/lib/wordpress/wp-content"
@@ -102,3 +106,45 @@ class WordPress:
     def sign_in(b):
         b.get("/wp-login.php")
         return b.post("/wp-login.php", {"log": ADMIN, "pwd": PASSWORD, "wp-submit": "Log In", "testcookie": "1", "redirect_to": "/wp-admin/"})
+
+    @classmethod
+    def administrator(cls, port, source):
+        """A browser that is signed in, and may call the REST interface."""
+        b = Browser(port, source=source)
+        cls.sign_in(b)
+        b.headers["X-WP-Nonce"] = b.get("/wp-admin/admin-ajax.php?action=rest-nonce").text
+        return b
+
+    @staticmethod
+    def write(b, title, content):
+        """A new post; its path."""
+        page = b.ask("POST", "/wp-json/wp/v2/posts", json.dumps({"title": title, "content": content, "status": "publish"}), "application/json")
+        assert page.status == 201, page.text
+        return "/" + json.loads(page.text)["link"].split("/", 3)[3]
+
+
+def health(b):
+    """One check of WordPress's own health page: it sends a request to its own site and waits for the response."""
+    page = copy.copy(b).get("/wp-json/wp-site-health/v1/tests/loopback-requests")
+    return page.status, json.loads(page.text).get("status") if page.status == 200 else None
+
+
+class HealthChecks:
+    """An administrator's browser that makes one health check after another, until the block ends: .seen."""
+
+    def __init__(self, port, source):
+        self.b, self.seen, self.over = WordPress.administrator(port, source), [], threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        while not self.over.is_set():
+            self.seen.append(health(self.b))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join(120)
+        assert not self.thread.is_alive()

@@ -279,12 +279,40 @@ START_TEST(any_moves) {
 }
 END_TEST
 
+/* Clients that wait for each response make a queue of a few windows: slow pages are no overload. */
+START_TEST(queue_of_delay_turns_windows_does_not_stand) {
+    struct world w;
+    rs_ticket_t t[4], running = open_standing(&w, (enum rs_sched)_i, RS_ORDER_FIFO);
+    const char *why = "";
+    w.classes[0].delay_turns = 3;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
+    ask_each_ms(&w, t, 3);
+    for (int i = 0; i < 20; i++) {
+        w.now += 40 * MS;
+        ck_assert(overdue(&w) == RS_NO_TICKET);
+    }
+    ck_assert(!class_stats(&w, 0).stands);
+    t[3] = ask(&w, 0, 1000);
+    for (int i = 0; i < 4; i++) {
+        w.now += 40 * MS;
+        if (overdue(&w) == t[0]) break;
+        ck_assert_int_lt(i, 3);
+    }
+    /* Three are left, and wait. */
+    ck_assert(overdue(&w) == RS_NO_TICKET);
+    ck_assert(!class_stats(&w, 0).stands);
+    ck_assert(turn(&w, &running) == t[1]);
+    close_world(&w);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("core: standing queues");
     TCase *c = tcase_create("standing");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, nobody_is_released, 0, RS_SCHED_COUNT);
     tcase_add_loop_test(c, newest_first_while_it_stands, 0, RS_SCHED_LEVELS + 1);
+    tcase_add_loop_test(c, queue_of_delay_turns_windows_does_not_stand, 0, RS_SCHED_LEVELS + 1);
     tcase_add_test(c, it_is_over_when_the_young_are_left);
     tcase_add_test(c, one_in_time_is_enough);
     tcase_add_test(c, shortest_first_stays_so);

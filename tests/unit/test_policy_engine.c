@@ -82,12 +82,13 @@ START_TEST(delay_of_a_class_that_names_none_is_the_hosts_but_for_signed_in_visit
                         "<class id=\"2\" name=\"returning\" quantum=\"1\"><visitor age=\"10m\"/></class>"
                         "<class id=\"3\" name=\"patient\" quantum=\"1\" delay=\"0\"/>"
                         "<class id=\"4\" name=\"staff\" quantum=\"1\" delay=\"70\"><visitor class=\"staff\"/></class>");
-    static const uint32_t delays[] = { 0, 800, 0, 70 };
+    static const uint32_t delays[] = { 0, 800, 0, 70 }, turns[] = { POLICY_USUAL_TURNS, POLICY_USUAL_TURNS, 0, 0 };
     struct policy_engine_class c;
 
     for (uint32_t i = 0; i < 4; i++) {
         policy_engine_class(policy_class_at(p, i), &knowing, &c);
         ck_assert_uint_eq(c.settings.delay_ms, delays[i]);
+        ck_assert_uint_eq(c.settings.delay_turns, turns[i]);
     }
     policy_engine_other(7, &knowing, &c);
     ck_assert_uint_eq(c.settings.delay_ms, 800);
