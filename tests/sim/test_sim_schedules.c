@@ -2,10 +2,11 @@
 /*
  * test_sim_schedules.c - a search over random schedules: which clients arrive when, and what the server does for them.
  *
- * Each seed draws a window of 4 to 32 slots with a worker each, two to six classes, their weights (1 to 10), clients,
- * think times, pages of 1 ms to 10 s, late arrivals and early departures.  Clients of some classes give up, and some read
- * slowly: such a response is parked, and occupies its worker until it is read.  Self-requests take no slot and never
- * reach the engine.  The worst seed of each rule is printed; SCHEDULES says how many are tried (50).
+ * Each seed draws a window of 4 to 32 slots, two to six classes, their weights (1 to 10), clients, think times, pages of
+ * 1 ms to 10 s, late arrivals and early departures.  Clients of some classes give up.  Some read slowly: such a response
+ * is parked, and occupies a worker until it is read, so there are three times as many workers as slots.  Self-requests
+ * take no slot and never reach the engine.  The worst seed of each rule is printed; SCHEDULES says how many are tried
+ * (50).
  *
  * RULE 1.  A class whose queue is never empty during an interval has at least 0.85 of its due of slot time there:
  *
@@ -176,7 +177,8 @@ static void judge_shares(const struct schedule *s, const struct seen *seen, uint
             double before = seen->had[i][at - steps] - seen->due[i][at - steps];
 
             if (before > 0) had += before;
-            if (seen->backlog[i][at] > steps && due > 0) keep_worst(w, (had + 2 * fmax(s->longest, s->held[i])) / due, seed, i);
+            if (seen->backlog[i][at] > steps && due > 0)
+                keep_worst(w, (had + 2 * fmax(s->longest, s->held[i])) / due, seed, i);
         }
 }
 
@@ -202,7 +204,8 @@ static void print_worst(const char *rule, const struct worst *w) {
     draw(&s, w->seed);
     printf("    window %u\n", s.window);
     for (uint32_t i = 0; i < s.n; i++)
-        printf("    class %u: weight %u, %u clients, page %.3f s, think %.2f s, silent from %.0f to %.0f s, gives up after "
+        printf("    class %u: weight %u, %u clients, page %.3f s, think %.2f s, silent from %.0f to %.0f s, gives up "
+               "after "
                "%.1f s, reads for %.1f s\n",
                i, s.class[i].weight, s.class[i].clients, s.class[i].bytes / 1e6, s.class[i].think,
                s.class[i].pause_from, s.class[i].pause_to, s.class[i].patience, s.class[i].reading);

@@ -142,7 +142,7 @@ static void release_them(struct world *w, struct running *r) {
     sound(w);
 }
 
-/* So often two brief requests of class 0 run, end, and leave their slots free for longer than these wait for class 0. */
+/* So often two brief requests of class 0 run, end, and leave their slots free until these wait for class 0 no more. */
 static void serve_long_ones_beside_brief_ones(struct world *w, struct running *r, uint32_t times) {
     for (uint32_t i = 0; i < times; i++) {
         ask(w, 0, BRIEF);
