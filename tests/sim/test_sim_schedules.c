@@ -2,11 +2,11 @@
 /*
  * test_sim_schedules.c - a search over random schedules: which clients arrive when, and what the server does for them.
  *
- * Each seed draws a window of 4 to 32 slots, two to six classes, their weights (1 to 10), clients, think times, pages of
- * 1 ms to 10 s, late arrivals and early departures.  Clients of some classes give up.  Some read slowly: such a response
- * is parked, and occupies a worker until it is read, so there are three times as many workers as slots.  Self-requests
- * take no slot and never reach the engine.  The worst seed of each rule is printed; SCHEDULES says how many are tried
- * (50).
+ * Each seed draws a window of 4 to 32 slots, two to six classes, their weights (1 to 10), clients, think times, pages
+ * of 1 ms to 10 s, late arrivals and early departures.  Clients of some classes give up.  Some read slowly: such a
+ * response is parked, and occupies a worker until it is read, so there are three times as many workers as slots.
+ * Self-requests take no slot and never reach the engine.  The worst seed of each rule is printed; SCHEDULES says how
+ * many are tried (50).
  *
  * RULE 1.  A class whose queue is never empty during an interval has at least 0.85 of its due of slot time there:
  *
