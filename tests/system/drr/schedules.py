@@ -17,7 +17,8 @@ RULE 1.  A class that has requests waiting during all of an interval of 10 s has
 
 RULE 2.  A class that pauses between brief pages, and uses no more than half of its share, has at least 0.85 of the pages that it would have alone.  A client
 without a wait needs (page + pause) for a page, one with a wait (page + pause + wait).  The page time is the measured one, so that a busy machine counts for
-nothing.  One longest page of wait over all its clients is granted: they may come when it begins.
+nothing.  One longest page of wait for each client is granted: they may come when it begins.  Slots are reserved whole.  If the brief requests of all classes
+need less than one, with a sixteenth of the window, none is reserved, and each waits until the next slot is released: the longest page / window is granted.
 
 Samples of the status page give the numbers of requests and the slot time, which the module measures from a request's release to its end.  A sampler that is
 late by more than GAP_S has not seen whether requests waited: no interval spans that time.
@@ -205,6 +206,7 @@ class Dues:
         n = len(schedule.classes)
         self.had = [[s.classes[i]["slot_s"] + self.given_up(i) * s.classes[i]["aborted"] for s in seen] for i in range(n)]
         self.due = [[0.0] for _ in range(n)]
+        self.reserves = []
         self.waits = [[0] for _ in range(n)]        # samples in a row with a queue
         for k in range(1, len(seen)):
             for i, due in enumerate(self.step(k)):
@@ -238,6 +240,7 @@ class Dues:
         used = [(self.had[i][k] - self.had[i][k - 1]) / seconds for i in range(len(classes))]
         slots = [min(u, self.mean(i, k, "outstanding")) if self.mean(i, k, "parked") else u for i, u in enumerate(used)]
         briefs = [min(share, sum(r) / len(r)) if c.is_brief() else 0 for c, share, r in zip(classes, shares, recent)]
+        self.reserves.append(sum(briefs) + window / 16 if any(briefs) else 0)
         left = window - (window / 16 if any(briefs) else 0)
         left -= sum(max(slots[i], briefs[i]) for i in range(len(classes)) if not self.queues(i, k))
         for i, c in enumerate(classes):
@@ -274,5 +277,7 @@ class Dues:
                 continue
             wait = (last.classes[i]["wait_ms_mean"] * last.classes[i]["released"] - first.classes[i]["wait_ms_mean"] * first.classes[i]["released"]) / 1000
             wait = max(0, wait - c.clients * self.schedule.longest_s()) / released
+            if sum(self.reserves) < len(self.reserves):
+                wait = max(0, wait - self.schedule.longest_s() / window)
             alone = page + c.think_ms / 1000
             verdict.take(alone / (alone + wait), f"{c.name} waited {wait * 1000:.0f} ms for a page of {page * 1000:.0f} ms, think {c.think_ms} ms")
