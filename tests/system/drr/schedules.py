@@ -263,6 +263,10 @@ class Dues:
                     verdict.take((had + ahead + grant) / due, f"{c.name} had {had:.1f} s of slots and {ahead:.1f} s before, of {due:.1f} s, "
                                  f"in the 10 s until {self.seen[k].at - self.seen[0].at:.1f} s")
 
+    def none_reserved(self):
+        """The part of the time in which perhaps no whole slot is reserved: samples do not tell demand better than to a quarter of a slot."""
+        return sum(r < 1.25 for r in self.reserves) / len(self.reserves)
+
     def judge_pauses(self, verdict):
         last, first = self.seen[-1], self.seen[0]
         window = sum(s.window for s in self.seen) / len(self.seen)
@@ -277,7 +281,6 @@ class Dues:
                 continue
             wait = (last.classes[i]["wait_ms_mean"] * last.classes[i]["released"] - first.classes[i]["wait_ms_mean"] * first.classes[i]["released"]) / 1000
             wait = max(0, wait - c.clients * self.schedule.longest_s()) / released
-            if sum(self.reserves) < len(self.reserves):
-                wait = max(0, wait - self.schedule.longest_s() / window)
+            wait = max(0, wait - self.none_reserved() * self.schedule.longest_s() / window)
             alone = page + c.think_ms / 1000
-            verdict.take(alone / (alone + wait), f"{c.name} waited {wait * 1000:.0f} ms for a page of {page * 1000:.0f} ms, think {c.think_ms} ms")
+            verdict.take(alone / (alone + wait), f"{c.name} waited {wait * 1000:.0f} ms for a page of {page * 1000:.0f} ms, think {c.think_ms} ms; no slot reserved for {self.none_reserved():.2f} of the time")
