@@ -244,8 +244,8 @@ static void reads(struct sim *s, struct sim_job *j) {
 
 void sim_on_begin(struct sim *s, struct sim_job *j, double seconds) {
     double reading = s->setup->classes[j->class].reading;
-    if (reading > 0 && reading < seconds)
-        sim_events_add(&s->events, s->now + seconds - reading, READS, j->index, j->serial);
+    if (reading > 0 && reading < j->work)
+        sim_events_add(&s->events, s->now + seconds * (1 - reading / j->work), READS, j->index, j->serial);
 }
 
 void sim_on_header(struct sim *s, struct sim_job *j) {
