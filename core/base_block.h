@@ -103,7 +103,7 @@ struct rs_flow {
     uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
     uint32_t parked;                /* of live */
     uint32_t occupying;             /* of parked: RS_PARKED tickets with `occupies` */
-    uint32_t share;                 /* of the window's slots, while `occupying` bounds the class; RS_NIL: no bound */
+    uint32_t share;                 /* quarters of slots, while `occupying` bounds the class; RS_NIL: no bound */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
@@ -300,15 +300,13 @@ static inline bool rs_flow_waits(const struct rs_flow *f) { return f->queued && 
 /* Of those who may go. */
 static inline bool rs_nobody_waits(const struct rs_outlet *o) { return o->queued == o->held; }
 static inline uint64_t rs_outlet_bit(const struct rs_outlet *o) { return (uint64_t)1 << (o->number & 63); }
-/*
- * Of a class with requests that are parked and occupy their backend: it has its share of the window.  Beyond that a
- * quarter of the share may run, until half as many again occupy the backend.
- */
+#define RS_QUARTERS 4u
+/* Of a class with requests that are parked and occupy their backend: it has what its share allows (rs_occupied.h). */
 static inline bool rs_has_its_share(const struct rs_flow *f) {
-    uint64_t share = f->share, running = f->live - f->parked, least = share / 4 ? share / 4 : 1;
+    uint64_t share = f->share, running = f->live - f->parked, least = share / 4 / RS_QUARTERS;
     if (!f->occupying || f->share == RS_NIL) return false;
-    if (f->occupying >= share + (share + 1) / 2) return true;
-    return running >= least && running + f->occupying >= share;
+    if (f->occupying > 1 && RS_QUARTERS * ((uint64_t)f->occupying + 1) > share + share / 2) return true;
+    return running && running >= least && RS_QUARTERS * (running + f->occupying) >= share + share / 4;
 }
 /* It has as many released here as it may. */
 static inline bool rs_is_at_bound(const struct rs_class_row *row, const struct rs_flow *f) {

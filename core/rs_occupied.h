@@ -7,9 +7,15 @@
  * backend has a limited number of workers.  Slow clients of one class could occupy all of them, one after the other.
  *
  * Such requests (rs_park_occupying) go on counting against rs_class_settings.slots.  And while other classes are active
- * at the outlet, the class has its share of the window by weight: rs_has_its_share.  The bound is soft, since a few
- * slow uploads must not stop their class: a quarter of the share goes on running until half as many again are occupied.
- * A class that has been alone for RS_WINDOW_QUIET has no bound.
+ * at the outlet, the class has its share of the window by weight: rs_has_its_share.  The bound is soft:
+ *
+ * - A few slow uploads must not stop their class.  So a quarter of the share goes on running until half as many again
+ *   are occupied.
+ * - A class that waits for slots between requests has less than its bound on average.  So it may have a quarter more
+ *   than its share, running and occupying.  What that is too much, the discipline charges.
+ *
+ * Shares are counted in quarters of a slot: of 2.9 slots, two are 0.7.  A class that has been alone for RS_WINDOW_QUIET
+ * has no bound.
  *
  * Which classes are active changes with time alone.  So rs_pick recomputes the bounds every RS_OCCUPIED_EVERY while any
  * request occupies its backend.
@@ -34,13 +40,12 @@ static inline uint64_t rs_active_weights(const rs_engine_t *e, const struct rs_o
     return weights;
 }
 
-/* Its slots of the window, of `weights` in all; RS_NIL if it is alone, or there is no window. */
+/* Its share of the window, of `weights` in all, in quarters of a slot; RS_NIL if it is alone, or there is no window. */
 static inline uint32_t rs_occupied_share(const struct rs_outlet *o, const struct rs_flow *f, uint64_t weights) {
     const struct rs_gate_ops *gate = rs_gate_ops(o);
     uint32_t window = gate->limit ? gate->limit(o, &o->settings) : 0;
-    uint64_t share = weights ? (uint64_t)window * f->weight / weights : 0;
     if (!window || weights <= f->weight) return RS_NIL;
-    return share ? (uint32_t)share : 1;
+    return (uint32_t)((uint64_t)window * RS_QUARTERS * f->weight / weights);
 }
 
 #endif

@@ -252,11 +252,30 @@ static void take_mean(const rs_engine_t *e, struct drr *d) {
     set_step(e, d);
 }
 
+static inline bool is_shut_out(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
+    return o->shut && !rs_row(e, f->best)->brief;
+}
+
+/*
+ * No round is made for a sleeper that is shut out: a class with a deep debt would make it long, and what that gives to
+ * the classes that wait, those that are away for a moment would not have.
+ */
+static __attribute__((noinline)) void shut_sleepers_out(const rs_engine_t *e, const struct rs_outlet *o,
+                                                        struct drr *d) {
+    while (d->sleepers.count) {
+        uint32_t c = rs_heap_top(&d->sleepers).id;
+        if (!is_shut_out(e, o, rs_flow(e, o, c))) return;
+        rs_heap_remove(&d->sleepers, c);
+        append(d, SHUT, c, drr_row_of(d, c));
+    }
+}
+
 /* 1 + how many woke; 0: nobody waits. */
 static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     uint64_t level = d->level + d->step;
     uint32_t round = d->round ^ 1, woken = 0;
     if (d->list[round].first == RS_NIL) {
+        if (o->shut) shut_sleepers_out(e, o, d);
         if (d->sleepers.count == 0) return 0;
         if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
@@ -316,10 +335,6 @@ static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
         set_step(e, d);
     }
     place(e, d, c, r, f, need);
-}
-
-static inline bool is_shut_out(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
-    return o->shut && !rs_row(e, f->best)->brief;
 }
 
 /* Per weight, what it has earned beyond what a class that comes back may have saved (come_back). */

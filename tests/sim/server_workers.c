@@ -34,11 +34,13 @@ static double pace_at(struct workers *s, double now) {
     return s->pace;
 }
 
-static void begin(struct workers *s, struct ref r, double now) {
+static void begin(struct workers *s, struct sim *sim, struct ref r, double now) {
+    struct sim_job *j = sim_job_at(sim, r.index, r.serial);
     double seconds = r.work > 0 ? r.work : s->p.seconds;
     if (s->p.jitter > 0) seconds *= sim_rng_uniform(&s->rng, 1 - s->p.jitter, 1 + s->p.jitter);
     if (s->p.pace > 0) seconds *= pace_at(s, now);
     s->busy++;
+    if (j) sim_on_begin(sim, j, seconds);
     sim_events_add(&s->ends, now + seconds, 0, r.index, r.serial);
 }
 
@@ -59,8 +61,7 @@ static void queue(struct workers *s, struct ref r) {
 static void workers_start(struct sim_server *base, struct sim *sim, struct sim_job *j, double now) {
     struct workers *s = (struct workers *)base;
     struct ref r = { j->index, j->serial, j->work };
-    (void)sim;
-    if (s->busy < s->p.workers) begin(s, r, now);
+    if (s->busy < s->p.workers) begin(s, sim, r, now);
     else queue(s, r);
 }
 
@@ -87,7 +88,7 @@ static void workers_advance(struct sim_server *base, struct sim *sim, double now
             struct ref r = s->line[s->first];
             s->first = (s->first + 1) % s->room;
             s->waiting--;
-            begin(s, r, now);
+            begin(s, sim, r, now);
         }
     }
 }

@@ -12,9 +12,10 @@
 /* tickets beside those of the closed loops; an open loop that needs more is overloaded on purpose */
 #define OPEN_LOOP_ROOM 200000u
 #define HOOK_ROOM      64 /* requests of sim_ask at one time */
+#define GIVEN_UP_ROOM  64 /* released requests that their clients gave up */
 #define SAMPLE_SECONDS 0.05
 
-enum { ASK, ASK_OPEN, SAMPLE, HOOK, CHECK };
+enum { ASK, ASK_OPEN, GIVE_UP, READS, SAMPLE, HOOK, CHECK };
 
 struct client {
     uint32_t class, owner, number, asked;
@@ -137,6 +138,9 @@ static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t
                            .submitted = s->now };
     struct account *a = &s->accounts[class];
     if (a->live++ == 0) a->since = s->now;
+    if (s->setup->classes[class].patience > 0 && client != UINT32_MAX)
+        sim_events_add(&s->events, s->now + sim_rng_exponential(&s->rng, s->setup->classes[class].patience), GIVE_UP,
+                       j->index, serial);
     return 1;
 }
 
@@ -186,10 +190,10 @@ static void release_job(struct sim *s, struct sim_job *j) {
 
 static void finish(struct sim *s, struct sim_job *j) {
     struct account *a = &s->accounts[j->class];
-    int was = rs_finish(s->engine, micros(s), j->ticket);
+    int was = (j->given_up ? rs_abort : rs_finish)(s->engine, micros(s), j->ticket);
     assert(was && j->received == j->size);
     a->mean += ((double)j->size - a->mean) / (double)++a->learned;
-    if (s->now >= s->setup->warm) {
+    if (s->now >= s->setup->warm && !j->given_up) {
         double took = s->now - j->submitted;
         if (s->setup->ended) s->setup->ended(j, took, s->setup->arg);
         a->result->responses++;
@@ -202,7 +206,7 @@ static void finish(struct sim *s, struct sim_job *j) {
             c->time_max = fmax(c->time_max, took);
         }
     }
-    s->outstanding--;
+    if (!j->parked) s->outstanding--;
     uint32_t client = j->client;
     double think = is_slow(s, client) ? 0 : s->setup->classes[j->class].think;
     release_job(s, j);
@@ -221,6 +225,27 @@ static void read_some(struct sim *s, struct sim_job *j) {
         if (s->setup->server->ops->read) s->setup->server->ops->read(s->setup->server, j, bytes);
     }
     if (j->sent && j->unread == 0) finish(s, j);
+}
+
+static void give_up(struct sim *s, struct sim_job *j) {
+    uint32_t client = j->client;
+    double think = s->setup->classes[j->class].think;
+    if (rs_cancel(s->engine, micros(s), j->ticket)) release_job(s, j);
+    else j->given_up = 1;
+    j->client = UINT32_MAX;
+    sim_events_add(&s->events, s->now + (think > 0 ? sim_rng_exponential(&s->rng, think) : 0), ASK, client, 0);
+}
+
+static void reads(struct sim *s, struct sim_job *j) {
+    j->parked = rs_park_occupying(s->engine, micros(s), j->ticket);
+    assert(j->parked);
+    s->outstanding--;
+}
+
+void sim_on_begin(struct sim *s, struct sim_job *j, double seconds) {
+    double reading = s->setup->classes[j->class].reading;
+    if (reading > 0 && reading < j->work)
+        sim_events_add(&s->events, s->now + seconds * (1 - reading / j->work), READS, j->index, j->serial);
 }
 
 void sim_on_header(struct sim *s, struct sim_job *j) {
@@ -244,7 +269,7 @@ void sim_kill(struct sim *s, uint32_t owner) {
         if (j->ticket == RS_NO_TICKET || j->owner != owner) continue;
         lost++;
         if (rs_state(s->engine, j->ticket) != RS_QUEUED) {
-            s->outstanding--;
+            if (!j->parked) s->outstanding--;
             s->setup->server->ops->drop(s->setup->server, j, s->now);
         }
         if (j->client != UINT32_MAX) {
@@ -300,9 +325,16 @@ static void sample(struct sim *s) {
 }
 
 static void happen(struct sim *s, const struct sim_event *e) {
+    struct sim_job *j;
     switch (e->kind) {
     case ASK: ask(s, e->index); break;
     case ASK_OPEN: ask_open(s, e->index); break;
+    case GIVE_UP:
+        if ((j = sim_job_at(s, e->index, e->serial))) give_up(s, j);
+        break;
+    case READS:
+        if ((j = sim_job_at(s, e->index, e->serial))) reads(s, j);
+        break;
     case SAMPLE: sample(s); break;
     case HOOK:
         s->setup->hook(s, s->setup->arg);
@@ -348,10 +380,11 @@ static void make_engine(struct sim *s) {
 
 static void make_clients(struct sim *s) {
     const struct sim_setup *p = s->setup;
-    int open = 0;
+    int open = 0, given_up = 0;
     for (uint32_t i = 0; i < p->nclasses; i++) {
         s->nclients += p->classes[i].clients;
         open |= p->classes[i].arrivals > 0;
+        given_up |= p->classes[i].patience > 0;
     }
     s->clients = zeroed(s->nclients, sizeof *s->clients);
     s->accounts = zeroed(p->nclasses, sizeof *s->accounts);
@@ -374,7 +407,7 @@ static void make_clients(struct sim *s) {
     }
     for (uint32_t i = 0; i < n; i++) sim_events_add(&s->events, 0, ASK, order[i], 0);
     free(order);
-    s->njobs = n + (open ? OPEN_LOOP_ROOM : 0) + (p->hook ? HOOK_ROOM : 0);
+    s->njobs = n + (open ? OPEN_LOOP_ROOM : 0) + (p->hook ? HOOK_ROOM : 0) + (given_up ? GIVEN_UP_ROOM : 0);
     s->nfree = s->njobs;
     s->jobs = zeroed(s->njobs, sizeof *s->jobs);
     s->free_jobs = zeroed(s->njobs, sizeof *s->free_jobs);

@@ -51,6 +51,13 @@ struct sim_class {
     int               length_hidden;    /* no Content-Length: rs_header is never called */
     int               timed;            /* what is counted is microseconds: a worker takes so long for a response */
     double            pause_from, pause_to;     /* asks nothing in between */
+    /*
+     * A client gives up a request after so many seconds, exponential (0 = never), and asks again.  One that waits is
+     * cancelled then.  One that was released is aborted when the server has made it: that is when a handler sees it.
+     */
+    double            patience;
+    /* With a server of workers: its client reads slowly, and is parked for the last so many seconds of each response */
+    double            reading;
     uint32_t          within;           /* levels of keys that share it */
     /* whose a request is: the client's number in its class (UINT32_MAX: open loop), and how many it had before */
     void            (*key)(uint32_t client, uint32_t asked, uint64_t key[RS_KEY_LEVELS]);
@@ -108,6 +115,7 @@ struct sim_job {
     double      work;           /* seconds of a worker; 0 = the server's own figure */
     double      submitted;
     uint8_t     sent;           /* the server has no more of it */
+    uint8_t     parked, given_up;
 };
 
 struct sim_result sim_run(const struct sim_setup *setup);
@@ -127,7 +135,8 @@ void         sim_ask(struct sim *sim, uint32_t of_class, uint64_t bytes, uint64_
 /* its requests are lost; its clients ask again through the others */
 void         sim_kill(struct sim *sim, uint32_t owner);
 
-/* For servers.  The job may be gone after sim_on_end. */
+/* For servers.  The job may be gone after sim_on_end.  sim_on_begin: a worker has begun it, for so many seconds. */
+void sim_on_begin(struct sim *sim, struct sim_job *j, double seconds);
 void sim_on_header(struct sim *sim, struct sim_job *j);
 void sim_on_bytes(struct sim *sim, struct sim_job *j, uint64_t bytes);
 void sim_on_end(struct sim *sim, struct sim_job *j);

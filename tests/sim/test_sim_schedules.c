@@ -2,16 +2,19 @@
 /*
  * test_sim_schedules.c - a search over random schedules: which clients arrive when, and what the server does for them.
  *
- * Each seed draws a window of 4 to 32 slots with a worker each, two to six classes, their weights (1 to 10), clients,
- * think times, pages of 1 ms to 10 s, late arrivals and early departures.  The worst seed of each rule is printed;
- * SCHEDULES says how many are tried (50).
+ * Each seed draws a window of 4 to 32 slots, two to six classes, their weights (1 to 10), clients, think times, pages
+ * of 1 ms to 10 s, late arrivals and early departures.  Clients of some classes give up.  Some read slowly: such a
+ * response is parked, and occupies a worker until it is read, so there are three times as many workers as slots.
+ * Self-requests take no slot and never reach the engine.  The worst seed of each rule is printed; SCHEDULES says how
+ * many are tried (50).
  *
  * RULE 1.  A class whose queue is never empty during an interval has at least 0.85 of its due of slot time there:
  *
  *     due = integral of (slots that the classes without a queue leave) x weight / weight of the classes with a queue
  *
  * For RESERVE seconds after the last brief request of a class its share is due to no other class: slots are reserved
- * for its return (core/rs_reserve.h).  A class without a queue is due what it uses, and no more than its share.
+ * for its return (core/rs_reserve.h).  A class without a queue is due what it uses, and no more than its share.  What
+ * parked requests occupy counts as slot time of their class, which is due no more than its share (core/rs_occupied.h).
  *
  * A slot is not taken back, so shares hold over intervals of many pages.  The interval is 10 s, or 20 of the longest
  * pages of the schedule if that is longer; and two longest pages are granted, one at either end: a class that is due a
@@ -36,7 +39,8 @@
 
 struct schedule {
     uint32_t n, window;
-    double longest; /* page, in seconds */
+    double longest;       /* page, in seconds */
+    double held[CLASSES]; /* longest time for which a request of the class has a worker */
     struct sim_class class[CLASSES];
 };
 
@@ -53,9 +57,10 @@ static double log_uniform(struct sim_rng *r, double from, double to) {
 }
 
 static void draw(struct schedule *s, uint64_t seed) {
-    struct sim_rng r;
+    struct sim_rng r, habits; /* apart: habits change no arrival and no page */
 
     sim_rng_seed(&r, seed);
+    sim_rng_seed(&habits, ~seed);
     memset(s, 0, sizeof *s);
     s->n = 2 + sim_rng_below(&r, CLASSES - 1);
     s->window = 4 + sim_rng_below(&r, 29);
@@ -74,21 +79,32 @@ static void draw(struct schedule *s, uint64_t seed) {
             c->pause_to = c->pause_from + sim_rng_uniform(&r, 5, RUN / 2);
         }
         if (page > s->longest) s->longest = page;
+        s->held[i] = page;
+        switch (sim_rng_below(&habits, 6)) {
+        case 0: c->patience = log_uniform(&habits, 0.05, 20); break;
+        case 1:
+            c->reading = log_uniform(&habits, 0.5, 10);
+            c->bytes += floor(1e6 * c->reading);
+            s->held[i] += c->reading;
+            break;
+        default: break;
+        }
     }
 }
 
 static void look(struct sim *sim, void *arg) {
     struct seen *seen = arg;
     struct rs_class_stats stats[CLASSES];
-    double now = sim_now(sim), left = 0, weights = 0, all = 0;
+    double now = sim_now(sim), left = 0, weights = 0, all = 0, active = 0;
     uint32_t n = 0, at = seen->samples;
 
     if (at == SAMPLES) return;
     for (; n < CLASSES && seen->had[n]; n++) rs_class_stats(sim_engine(sim), n, &stats[n]);
     for (uint32_t i = 0; i < n; i++) {
         if (stats[i].queued) weights += stats[i].settings.weight;
-        if (stats[i].queued || stats[i].outstanding) seen->last[i] = now;
+        if (stats[i].queued || stats[i].outstanding || stats[i].parked) seen->last[i] = now;
         if (now - seen->last[i] < RESERVE) all += stats[i].settings.weight;
+        if (now - seen->last[i] < RS_WINDOW_QUIET / 1e6) active += stats[i].settings.weight;
     }
     left = rs_window(sim_engine(sim));
     for (uint32_t i = 0; i < n; i++) {
@@ -100,9 +116,11 @@ static void look(struct sim *sim, void *arg) {
     }
     for (uint32_t i = 0; i < n; i++) {
         double share = rs_window(sim_engine(sim)) * stats[i].settings.weight / all;
-        double due = stats[i].queued ? left * stats[i].settings.weight / weights : fmin(stats[i].outstanding, share);
+        double has = stats[i].outstanding + stats[i].parked;
+        double due = stats[i].queued ? left * stats[i].settings.weight / weights : fmin(has, share);
 
-        seen->had[i][at] = (at ? seen->had[i][at - 1] : 0) + stats[i].outstanding * STEP;
+        if (stats[i].parked) due = fmin(due, share * all / active);
+        seen->had[i][at] = (at ? seen->had[i][at - 1] : 0) + has * STEP;
         seen->due[i][at] = (at ? seen->due[i][at - 1] : 0) + due * STEP;
         seen->run[i] = stats[i].queued ? seen->run[i] + 1 : 0;
         seen->backlog[i][at] = seen->run[i];
@@ -114,7 +132,7 @@ static void look(struct sim *sim, void *arg) {
 static void run(const struct schedule *s, uint64_t seed, uint32_t alone, struct seen *seen, double responses[CLASSES]) {
     struct sim_class c[CLASSES];
     struct sim_server *server =
-        sim_workers_new(&(struct sim_workers){ .workers = s->window, .jitter = 0.2, .seed = seed });
+        sim_workers_new(&(struct sim_workers){ .workers = 3 * s->window, .jitter = 0.2, .seed = seed });
     struct sim_setup setup = { .classes = c,
                                .nclasses = s->n,
                                .server = server,
@@ -159,7 +177,8 @@ static void judge_shares(const struct schedule *s, const struct seen *seen, uint
             double before = seen->had[i][at - steps] - seen->due[i][at - steps];
 
             if (before > 0) had += before;
-            if (seen->backlog[i][at] > steps && due > 0) keep_worst(w, (had + 2 * s->longest) / due, seed, i);
+            if (seen->backlog[i][at] > steps && due > 0)
+                keep_worst(w, (had + 2 * fmax(s->longest, s->held[i])) / due, seed, i);
         }
 }
 
@@ -171,7 +190,7 @@ static void judge_pauses(const struct schedule *s, const double responses[CLASSE
         const struct sim_class *c = &s->class[i];
         double alone[CLASSES];
 
-        if (c->think <= 0 || c->pause_to > 0 || c->bytes > BRIEF_US) continue;
+        if (c->think <= 0 || c->pause_to > 0 || c->patience > 0 || c->bytes > BRIEF_US) continue;
         run(s, seed, i, NULL, alone);
         if (alone[i] * c->bytes / 1e6 / (RUN - WARM) > s->window * c->weight / weights / 2) continue;
         keep_worst(w, responses[i] / alone[i] + 3 * sqrt(2 / alone[i]), seed, i);
@@ -185,9 +204,11 @@ static void print_worst(const char *rule, const struct worst *w) {
     draw(&s, w->seed);
     printf("    window %u\n", s.window);
     for (uint32_t i = 0; i < s.n; i++)
-        printf("    class %u: weight %u, %u clients, page %.3f s, think %.2f s, silent from %.0f to %.0f s\n", i,
-               s.class[i].weight, s.class[i].clients, s.class[i].bytes / 1e6, s.class[i].think, s.class[i].pause_from,
-               s.class[i].pause_to);
+        printf("    class %u: weight %u, %u clients, page %.3f s, think %.2f s, silent from %.0f to %.0f s, gives up "
+               "after "
+               "%.1f s, reads for %.1f s\n",
+               i, s.class[i].weight, s.class[i].clients, s.class[i].bytes / 1e6, s.class[i].think,
+               s.class[i].pause_from, s.class[i].pause_to, s.class[i].patience, s.class[i].reading);
 }
 
 START_TEST(no_class_is_below_its_due_in_any_random_schedule) {

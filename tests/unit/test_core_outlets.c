@@ -494,6 +494,24 @@ START_TEST(test_slow_readers_occupy_their_share_of_the_window_while_another_clas
 }
 END_TEST
 
+/* Of a share of 2.9 slots two are 0.7: a class of slow readers had that little for as long as others were active. */
+START_TEST(test_slow_readers_with_a_share_of_2_9_slots_have_three) {
+    static const uint32_t weights[] = { 25, 10 };
+    struct world w;
+
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 10, weights, 2, TICKETS);
+    w.now = 1000000;
+    ask(&w, 0, 1000);
+    ck_assert_uint_eq(next_class(&w), 0);
+    for (int i = 0; i < 20; i++) ask(&w, 1, 1000);
+    ck_assert(rs_park_occupying(w.e, w.now, next(&w)));
+    while (next(&w) != RS_NO_TICKET) sound(&w);
+    /* a quarter more than its share: it waits for slots between requests */
+    ck_assert_uint_eq(class_stats(&w, 1).outstanding + class_stats(&w, 1).parked, 4);
+    close_world(&w);
+}
+END_TEST
+
 /* A parked one has given its slot back; one that takes it again, even one too many, holds its class back. */
 START_TEST(parked_ones_are_not_counted) {
     const char *why = "";
@@ -636,6 +654,7 @@ int main(void) {
     tcase_add_loop_test(c, no_more_than_its_slots, RS_SCHED_FIFO, RS_SCHED_SHORTEST);
     tcase_add_test(c, parked_ones_are_not_counted);
     tcase_add_test(c, test_parked_request_occupying_its_backend_counts_against_slots);
+    tcase_add_test(c, test_slow_readers_with_a_share_of_2_9_slots_have_three);
     tcase_add_test(c, test_slow_readers_occupy_their_share_of_the_window_while_another_class_is_active);
     tcase_add_test(c, what_it_earned_is_bounded);
     tcase_add_test(c, bounds_change_while_requests_wait);

@@ -8,10 +8,10 @@
 #define BRIEF  100000u
 #define LONG   4000000u
 
-/* Class 0 has four times the weight of class 1, which `within` levels of keys share. */
-static void open_timed(struct world *w, uint32_t within) {
+/* Class 1 is shared by `within` levels of keys. */
+static void open_classes(struct world *w, const uint32_t *weights, uint32_t n, uint32_t within) {
     const char *why = "";
-    open_world(w, RS_SCHED_DRR, RS_GATE_WINDOW, WINDOW, (const uint32_t[]){ 4, 1 }, 2, 200);
+    open_world(w, RS_SCHED_DRR, RS_GATE_WINDOW, WINDOW, weights, n, 200);
     free(w->memory);
     w->settings.await_us = 50000;
     w->settings.debt_max = 0;
@@ -20,9 +20,12 @@ static void open_timed(struct world *w, uint32_t within) {
     w->size = rs_size(&w->cap);
     w->memory = aligned_alloc(64, w->size);
     memset(w->memory, 0xa5, w->size);
-    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, w->classes, 2, 0, &why);
+    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, w->classes, n, 0, &why);
     ck_assert_msg(w->e != NULL, "%s", why);
 }
+
+/* Class 0 has four times the weight of class 1. */
+static void open_timed(struct world *w, uint32_t within) { open_classes(w, (const uint32_t[]){ 4, 1 }, 2, within); }
 
 static rs_ticket_t ask_by(struct world *w, uint32_t class, uint32_t key, uint64_t cost) {
     uint64_t keys[RS_KEY_LEVELS] = { (key + 1) * UINT64_C(0x9e3779b97f4a7c15), 0 };
@@ -125,6 +128,59 @@ START_TEST(request_that_outlasts_what_was_expected_counts_as_long) {
 }
 END_TEST
 
+struct running {
+    rs_ticket_t brief[WINDOW], t[WINDOW];
+    uint32_t briefs, n, served[4];
+};
+
+static void release_them(struct world *w, struct running *r) {
+    for (rs_ticket_t t; (t = next(w)) != RS_NO_TICKET;) {
+        r->served[rs_class(w->e, t)]++;
+        if (rs_class(w->e, t) == 0) r->brief[r->briefs++] = t;
+        else r->t[r->n++] = t;
+    }
+    sound(w);
+}
+
+/* So often two brief requests of class 0 run, end, and leave their slots free until these wait for class 0 no more. */
+static void serve_long_ones_beside_brief_ones(struct world *w, struct running *r, uint32_t times) {
+    for (uint32_t i = 0; i < times; i++) {
+        ask(w, 0, BRIEF);
+        ask(w, 0, BRIEF);
+        release_them(w, r);
+        w->now += LONG / WINDOW;
+        while (r->briefs) serve(w, r->brief[--r->briefs], BRIEF);
+        release_them(w, r);
+        w->now += 2 * w->settings.await_us;
+        release_them(w, r);
+        serve(w, r->t[0], LONG);
+        memmove(r->t, r->t + 1, --r->n * sizeof *r->t);
+    }
+}
+
+/*
+ * Class 2 is light and owes much: it sleeps for long.  While the outlet is shut, no round may be as long as it needs:
+ * class 1 would earn that, and class 3, which comes later, would wait until class 1 has spent all of it.
+ */
+START_TEST(class_that_comes_while_another_with_a_deep_debt_waits_shut_out_is_not_starved) {
+    struct world w;
+    struct running r = { 0 };
+    open_classes(&w, (const uint32_t[]){ 8, 8, 1, 8 }, 4, 0);
+    rs_ticket_t dear = ask(&w, 2, 4 * LONG);
+    ck_assert(next(&w) == dear);
+    serve(&w, dear, 50 * LONG);
+    serve_brief_ones(&w, 0);
+    for (uint32_t i = 0; i < 40; i++) ask(&w, 1, LONG);
+    for (uint32_t i = 0; i < 20; i++) ask(&w, 2, 4 * LONG);
+    serve_long_ones_beside_brief_ones(&w, &r, 2);
+    for (uint32_t i = 0; i < 20; i++) ask(&w, 3, LONG);
+    memset(r.served, 0, sizeof r.served);
+    serve_long_ones_beside_brief_ones(&w, &r, 12);
+    ck_assert_msg(r.served[3] >= 5, "%u of class 1, %u of class 3", r.served[1], r.served[3]);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it) {
     struct world w;
     open_timed(&w, 1);
@@ -148,6 +204,7 @@ int main(void) {
         long_requests_of_a_class_in_order_of_arrival_leave_nothing_to_its_own_brief_ones,
         brief_request_of_a_key_behind_long_ones_of_others_takes_the_slot_kept_for_it,
         request_that_outlasts_what_was_expected_counts_as_long,
+        class_that_comes_while_another_with_a_deep_debt_waits_shut_out_is_not_starved,
         rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it,
     };
     Suite *s = suite_create("core: reserve");
