@@ -11,7 +11,9 @@
  * - not while this machine's CPUs are busy (QOS_PARK_BUSY): such a request may be what keeps them so.  Niced processes
  *   do not count: they give way;
  * - nor while half of the threads (QOS_PARK_PART) serve parked requests of its backend: a backend that hangs leaves
- *   threads to others.
+ *   threads to others;
+ * - an event stream (Content-Type text/event-stream) is parked as its response begins, also while the CPUs are busy.
+ *   Its slot time is brief then, so the next ones of its URL do not count as long requests (rs_reserve.h).
  *
  * A backend on another machine is judged by this machine's CPUs: where its long requests work, QosPark Off says so.
  */
@@ -27,6 +29,9 @@
 
 /* Of a classified request, by what the configuration says where it goes. */
 void qos_park_set(struct qos_request *q, const struct qos_park *said);
+
+/* True: its response is an event stream that may be parked now.  Call it when the response begins. */
+bool qos_park_is_stream(const struct qos_request *q);
 
 /* shm_host.parked_long; the tag of a ticket is the key of its URL's time. */
 void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us);
