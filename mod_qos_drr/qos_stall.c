@@ -87,12 +87,15 @@ static void tell_stalled(const struct rs_outlet_stats *o, uint32_t lent_most, se
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-/* True: requests wait for a slot, and none was released since the last look but those lent. */
+/*
+ * True: requests wait for a slot, or have waited since the last release, and none was released since the last look but
+ * those lent.  A class's delay may be shorter than a stall: then each of them is refused before it has waited so long.
+ */
 static bool is_quiet(struct qos_stall *t, const struct rs_outlet_stats *o) {
     uint32_t released = atomic_load(&t->released), came = released - atomic_exchange(&t->seen, released),
              lent = atomic_load(&t->lent);
 
-    if (!o->queued || !o->window || came > lent) return false;
+    if (!(o->queued || atomic_load(&t->since)) || !o->window || came > lent) return false;
     lent -= came;
     atomic_store(&t->lent, lent);
     /* A slot that was given back early may not have been taken yet. */
@@ -119,7 +122,7 @@ static void look_at_window(uint32_t outlet, server_rec *s, apr_pool_t *p) {
         return;
     }
     if (!atomic_load(&t->since)) atomic_store(&t->since, now);
-    if (now < atomic_load(&t->since) + QOS_STALL_US) return;
+    if (now < atomic_load(&t->since) + QOS_STALL_US || !o.queued) return;
     if (o.window < most) most = o.window;
     if (!atomic_load(&t->lend_at)) {
         atomic_fetch_add(&P.sizes.area->stalls.total, 1);
