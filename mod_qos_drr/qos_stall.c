@@ -80,7 +80,8 @@ static void tell_stalled(const struct rs_outlet_stats *o, uint32_t lent_most, se
                  "qos: window of %s is stalled: %u requests wait, %u have its %u slots, and none was released in %u s. "
                  "They may wait for requests that wait here themselves: if programs or proxies on other addresses send "
                  "requests back to this site, name them in QosSelf; if a backend hangs, set its timeout, and give it a "
-                 "QosWindow of its own; if they are long polls, set QosPark time=1 in their <Location>. Up to %u slots are released early, if QosPark is not Off%s",
+                 "QosWindow of its own; if they are long polls, set QosPark time=1 in their <Location>. Up to %u slots "
+                 "are released early, if QosPark is not Off%s",
                  rs_figures_outlet(o), o->queued, o->outstanding, o->window, QOS_STALL_US / 1000000u, lent_most,
                  longest_text(p));
 }

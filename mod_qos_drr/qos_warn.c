@@ -133,8 +133,8 @@ static uint32_t warn_workers(void) {
 
 /* The window of a <Proxy> that names a backend of another protocol than FastCGI. */
 static bool warn_is_never_php(const struct qos_outlet *o) {
-    return o->path && (!strncmp(o->path, "http://", 7) || !strncmp(o->path, "https://", 8) ||
-                       !strncmp(o->path, "ajp://", 6));
+    return o->path &&
+           (!strncmp(o->path, "http://", 7) || !strncmp(o->path, "https://", 8) || !strncmp(o->path, "ajp://", 6));
 }
 
 /* The smallest window that requests for PHP-FPM may be in, as far as there are workers. */
