@@ -145,7 +145,9 @@ def test_small_window_of_an_http_backend_hides_no_warning_about_php(new_gateway,
 
 
 @pytest.mark.skipif(not os.path.isdir("/etc/php"), reason="no PHP is installed")
-@pytest.mark.parametrize("more, window", (("", 5), ("ProxyPass /app/ http://127.0.0.1:1/\n", 8), ("ProxyPass /qos-status !\n", 5)))
+@pytest.mark.parametrize("more, window", (("", 5), ("ProxyPass /app/ http://127.0.0.1:1/\n", 8),
+                                          ("ProxyPass /app/ http://127.0.0.1:1/\n<Proxy http://127.0.0.1:1/>\nQosWindow 2\n</Proxy>\n", 5),
+                                          ("ProxyPass /qos-status !\n", 5)))
 def test_window_auto_lets_in_as_many_requests_as_php_serves(parts, tmp_path, more, window):
     """The window grew beyond PHP-FPM's workers on a busy machine, and requests waited there without classes: crawlers were as fast as people."""
     pools = tmp_path / "php/8.2/fpm/pool.d"
