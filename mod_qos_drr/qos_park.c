@@ -28,7 +28,7 @@ static void say_that_it_waits(const struct qos_request *q) {
 }
 
 /* Parked requests of its window leave threads to others. */
-static bool leaves_threads(const struct qos_request *q) {
+static bool park_leaves_threads(const struct qos_request *q) {
     bool leaves;
 
     shm_lock(&P.view);
@@ -42,7 +42,7 @@ void qos_park_set(struct qos_request *q, const struct qos_park *said) {
     q->park_bytes = said->bytes;
     if (q->observed || !q->park_us || q->expected_us < q->park_us) return;
     if (atomic_load_explicit(&P.sizes.area->busy, memory_order_relaxed) > QOS_PARK_BUSY) return;
-    if (!leaves_threads(q)) return;
+    if (!park_leaves_threads(q)) return;
     q->waits = true;
     q->estimate = QOS_PARK_PRICE_US;
     say_that_it_waits(q);
@@ -53,7 +53,7 @@ bool qos_park_is_stream(const struct qos_request *q) {
     size_t n = sizeof EVENT_STREAM - 1;
 
     return type && !ap_cstr_casecmpn(type, EVENT_STREAM, n) && (!type[n] || type[n] == ';' || type[n] == ' ') &&
-           leaves_threads(q);
+           park_leaves_threads(q);
 }
 
 void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us) {

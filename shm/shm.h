@@ -362,8 +362,8 @@ void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
  */
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
 /*
- * Parks it for good, and releases others: SHM_PARKED_LARGE if it has sent as many bytes as it may, SHM_PARKED_LONG if it
- * is known to last.  The second call does nothing.
+ * Parks it for good, and releases others: SHM_PARKED_LARGE if it has sent as many bytes as it may, SHM_PARKED_LONG if
+ * it is known to last.  The second call does nothing.
  */
 void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t, enum shm_parked how);
 /* Its backend's work is done: if it is parked, it costs its class nothing more. */
