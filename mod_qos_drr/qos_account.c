@@ -9,6 +9,7 @@
 
 #include "qos_beside.h"
 #include "qos_paper.h"
+#include "qos_park.h"
 #include "qos_went.h"
 
 #define REPORT_BYTES 65536u  /* tell the engine of progress in such steps */
@@ -425,7 +426,10 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     if (bytes && !q->sent && !q->length_told && !q->beside) tell_length(q);
     if (!q->sent && begins != INTERIM) qos_went_begins(q);
-    if (bytes && !q->sent && q->park_us && !q->beside) shm_begins(&P.view, q->ticket);
+    if (bytes && !q->sent && q->park_us && !q->beside) {
+        shm_begins(&P.view, q->ticket);
+        if (!end && qos_park_is_stream(q)) shm_park(&P.view, P.row, q->ticket, SHM_PARKED_LONG);
+    }
     qos_went_passes(k, bytes);
     q->sent += bytes;
     if (end) {
@@ -435,7 +439,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     if (q->beside) return pass_beside(f, bb, q);
     tell_progress(q);
-    if (q->park_bytes && q->sent >= q->park_bytes) shm_park(&P.view, P.row, q->ticket);
+    if (q->park_bytes && q->sent >= q->park_bytes) shm_park(&P.view, P.row, q->ticket, SHM_PARKED_LARGE);
     if (occupies_backend(q, eos)) atomic_store_explicit(&account_row_of(q)->occupies, 1, memory_order_relaxed);
     else shm_occupies_no_more(&P.view, q->ticket);
     began = shm_now_coarse();

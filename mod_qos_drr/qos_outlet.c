@@ -134,6 +134,11 @@ int qos_outlet_finish(struct qos_outlets *o, apr_pool_t *pconf, server_rec *s) {
     return 0;
 }
 
+bool qos_outlet_is_never_php(const struct qos_outlet *o) {
+    return o->path &&
+           (!strncmp(o->path, "http://", 7) || !strncmp(o->path, "https://", 8) || !strncmp(o->path, "ajp://", 6));
+}
+
 /* ---- in force ---------------------------------------------------------------------------------------------------- */
 
 /* A server that hangs keeps the threads of its window: it must not be all that there are. */

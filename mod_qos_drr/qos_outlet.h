@@ -45,6 +45,9 @@ struct qos_park {
 const char *qos_outlet_set_window(cmd_parms *cmd, void *dir, const char *window, const char *most);
 const char *qos_outlet_set_park(cmd_parms *cmd, void *dir, const char *one, const char *other);
 
+/* The window of a <Proxy> that names a backend of another protocol than FastCGI. */
+bool qos_outlet_is_never_php(const struct qos_outlet *o);
+
 /* check_config: they get their names.  0, or -1 with the reason logged. */
 int      qos_outlet_finish(struct qos_outlets *o, apr_pool_t *pconf, server_rec *s);
 /* post_config: what the server's threads say to their windows. */

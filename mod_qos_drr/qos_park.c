@@ -9,6 +9,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 #define LOG_EVERY_US UINT64_C(600000000)
+#define EVENT_STREAM "text/event-stream"
 #define CPU_FIELDS   8u /* user nice system idle iowait irq softirq steal */
 
 #define P qos_process
@@ -32,20 +33,33 @@ bool qos_park_may(const struct shm_view *v, uint32_t outlet) {
     return rs_parked_at(v->engine, outlet) < left - left / 4;
 }
 
-void qos_park_set(struct qos_request *q, const struct qos_park *said) {
-    bool may;
+/* Parked requests of its window leave threads to others. */
+static bool park_leaves_threads(const struct qos_request *q) {
+    bool leaves;
 
+    shm_lock(&P.view);
+    leaves = qos_park_may(&P.view, q->outlet);
+    shm_unlock(&P.view);
+    return leaves;
+}
+
+void qos_park_set(struct qos_request *q, const struct qos_park *said) {
     q->park_us = said->said ? said->time_us : QOS_PARK_USUAL_US;
     q->park_bytes = said->bytes;
     if (q->observed || !q->park_us || q->by_directory || q->expected_us < q->park_us) return;
     if (atomic_load_explicit(&P.sizes.area->busy, memory_order_relaxed) > QOS_PARK_BUSY) return;
-    shm_lock(&P.view);
-    may = qos_park_may(&P.view, q->outlet);
-    shm_unlock(&P.view);
-    if (!may) return;
+    if (!park_leaves_threads(q)) return;
     q->waits = true;
     q->estimate = QOS_PARK_PRICE_US;
     say_that_it_waits(q);
+}
+
+bool qos_park_is_stream(const struct qos_request *q) {
+    const char *type = qos_last_of(q->r)->content_type;
+    size_t n = sizeof EVENT_STREAM - 1;
+
+    return type && !ap_cstr_casecmpn(type, EVENT_STREAM, n) && (!type[n] || type[n] == ';' || type[n] == ' ') &&
+           park_leaves_threads(q);
 }
 
 void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us) {

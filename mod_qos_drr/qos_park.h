@@ -9,7 +9,9 @@
  * - a request whose URL is known to take as long as it may is parked as it is released, and is not charged.  Its time
  *   goes on teaching its URL: after a few responses a backend that hung for a while is known to be quick again;
  * - not while this machine's CPUs are busy (QOS_PARK_BUSY): such a request may be what keeps them so.  Niced processes
- *   do not count: they give way.
+ *   do not count: they give way;
+ * - an event stream (Content-Type text/event-stream) is parked as its response begins, also while the CPUs are busy.
+ *   Its slot time is brief then, so the next ones of its URL do not count as long requests (rs_reserve.h).
  *
  * Nor is any request parked for its time while parked ones of its backend have three quarters of the threads that the
  * windows leave over.  Each keeps its thread, and one more is released for it: a backend that hangs, or one that makes
@@ -31,6 +33,9 @@
 
 /* Of a classified request, by what the configuration says where it goes. */
 void qos_park_set(struct qos_request *q, const struct qos_park *said);
+
+/* True: its response is an event stream that may be parked now.  Call it when the response begins. */
+bool qos_park_is_stream(const struct qos_request *q);
 
 /* shm_host.parked_long; the tag of a ticket is the key of its URL's time. */
 void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us);

@@ -104,24 +104,47 @@ void qos_pools(apr_pool_t *p, qos_pool_found *found, void *of) {
 
 static void pools_add(void *sum, const struct qos_pool *pool) { *(uint32_t *)sum += pool->children; }
 
-/* ProxyPass and the like to anything but PHP-FPM; "!" passes nothing. */
-static void pools_note_backend(void *other, const char *args) {
-    if (!strstr(args, "fcgi://") && !strstr(args, " !")) *(bool *)other = true;
+struct other_backends {
+    const struct qos_outlets *outlets;
+    bool found;
+};
+
+/* A <Proxy> with a window of its own bounds this backend. */
+static bool has_own_window(const struct qos_outlets *o, const char *args) {
+    for (uint32_t i = 0; i < o->n && i < QOS_OUTLETS_OWN; i++)
+        if (o->all[i].path && strstr(args, o->all[i].path)) return true;
+    return false;
 }
 
-static bool has_other_backends(void) {
+/* ProxyPass and the like to anything but PHP-FPM; "!" passes nothing. */
+static void pools_note_backend(void *of, const char *args) {
+    struct other_backends *is = of;
+
+    if (!strstr(args, "fcgi://") && !strstr(args, " !") && !has_own_window(is->outlets, args)) is->found = true;
+}
+
+static bool has_other_backends(const struct qos_outlets *o) {
     static const char *const directives[] = { "ProxyPass", "ProxyPassMatch", "BalancerMember" };
-    bool other = false;
+    struct other_backends is = { o, false };
 
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)
-        qos_config_each(directives[i], pools_note_backend, &other);
-    return other;
+        qos_config_each(directives[i], pools_note_backend, &is);
+    return is.found;
+}
+
+/* A window of a section that may pass requests to PHP-FPM. */
+static bool has_window_for_php(const struct qos_outlets *o) {
+    for (uint32_t i = 0; i < o->n && i < QOS_OUTLETS_OWN; i++)
+        if (!qos_outlet_is_never_php(o->all + i)) return true;
+    return false;
 }
 
 void qos_pools_fit(apr_pool_t *p, server_rec *s, struct qos_server *conf) {
     uint32_t children = 0;
 
-    if (conf->settings.gate != RS_GATE_AUTO || conf->window_max_said || conf->outlets.n || has_other_backends()) return;
+    if (conf->settings.gate != RS_GATE_AUTO || conf->window_max_said || has_window_for_php(&conf->outlets) ||
+        has_other_backends(&conf->outlets))
+        return;
     qos_pools(p, pools_add, &children);
     if (!children) return;
     if (children < POOL_LEAST) children = POOL_LEAST;

@@ -3,7 +3,8 @@
  * qos_pools.h - PHP-FPM's pools that the configuration passes requests to: how many requests each serves at one time.
  *
  * Requests beyond that wait in PHP-FPM in the order of arrival, without classes.  So `QosWindow auto` without max= lets
- * in no more than the pools serve, if requests go to no other backend and no section has a window of its own.
+ * in no more than the pools serve.  That holds if each other backend has a <Proxy> with a window of its own, and no
+ * other section has one.
  *
  * Reads the configuration tree and the files of pools, which are the administrator's, in the parent.
  */

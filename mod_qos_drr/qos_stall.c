@@ -81,26 +81,30 @@ static void tell_stalled(const struct rs_outlet_stats *o, uint32_t lent_most, se
         "qos: window of %s is stalled: %u requests wait, %u of its %u slots are taken, and none was released in %u s. "
         "They may wait for requests that wait here themselves: if programs or proxies on other addresses send "
         "requests back to this site, name them in QosSelf; if a backend hangs, set its timeout, and give it a "
-        "QosWindow of its own. Up to %u slots are released early, if QosPark is not Off%s",
+        "QosWindow of its own; if they are long polls, set QosPark time=1 in their <Location>. Up to %u slots are "
+        "released early, if QosPark is not Off%s",
         rs_figures_outlet(o), o->queued, o->outstanding, o->window, QOS_STALL_US / 1000000u, lent_most,
         longest_text(p));
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-/* True: requests wait for a slot, and none was released since the last look but those lent. */
+/*
+ * True: requests wait for a slot, or have waited since the last release, and none was released since the last look but
+ * those lent.  A class's delay may be shorter than a stall: then each of them is refused before it has waited so long.
+ */
 static bool is_quiet(struct qos_stall *t, const struct rs_outlet_stats *o) {
     uint32_t released = atomic_load(&t->released), came = released - atomic_exchange(&t->seen, released),
              lent = atomic_load(&t->lent);
 
-    if (!o->queued || !o->window || came > lent) return false;
+    if (!(o->queued || atomic_load(&t->since)) || !o->window || came > lent) return false;
     lent -= came;
     atomic_store(&t->lent, lent);
     /*
      * A class waits at its own `slots=` beside free slots, too.  Without a request that has a slot, it waits for slow
      * clients that occupy its backend.  A slot that was given back early may not have been taken yet.
      */
-    return o->outstanding || lent;
+    return (o->queued ? o->outstanding > 0 : o->outstanding >= o->window) || lent;
 }
 
 static void look_at_window(uint32_t outlet, server_rec *s, apr_pool_t *p) {
@@ -123,7 +127,7 @@ static void look_at_window(uint32_t outlet, server_rec *s, apr_pool_t *p) {
         return;
     }
     if (!atomic_load(&t->since)) atomic_store(&t->since, now);
-    if (now < atomic_load(&t->since) + QOS_STALL_US) return;
+    if (now < atomic_load(&t->since) + QOS_STALL_US || !o.queued) return;
     if (o.window < most) most = o.window;
     if (!atomic_load(&t->lend_at)) {
         atomic_fetch_add(&P.sizes.area->stalls.total, 1);

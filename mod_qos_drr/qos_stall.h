@@ -9,6 +9,8 @@
  *
  *     open ─ requests wait, some have slots, no release for QOS_STALL_US ─→ stalled ─ a release ─→ open
  *
+ * The time begins with the first request that waits.  It goes on if that one is refused or leaves.
+ *
  * The child logs a stalled window once and shows for how many seconds it has been stalled.  Each second it parks the
  * request there that was submitted first (shm_park_soon), and one that waits is released.  So a cycle ends before its
  * requests wait too long.  It parks no more of them than an eighth of the server's threads, or than the window has
@@ -33,7 +35,7 @@ struct qos_stall {
     _Atomic uint32_t released; /* requests; wraps */
     _Atomic uint32_t seen;     /* of them, at the last look */
     _Atomic uint32_t lent;     /* releases to come that a slot given back early causes */
-    _Atomic uint64_t since;    /* when requests began to wait, or the last one was released; 0: none waits */
+    _Atomic uint64_t since;    /* when requests began to wait, or the last one was released; 0: none has waited since */
     _Atomic uint64_t lend_at;  /* of a stalled window: when the next slot is given back early; 0: it is open */
 };
 

@@ -131,7 +131,7 @@ static uint32_t warn_workers(void) {
     return (uint32_t)(httpd_query(AP_MPMQ_MAX_DAEMONS, 1) * httpd_query(AP_MPMQ_MAX_THREADS, 1));
 }
 
-/* The smallest window that requests may be in, as far as there are workers. */
+/* The smallest window that requests for PHP-FPM may be in, as far as there are workers. */
 static uint32_t warn_least_window(const struct qos_server *conf) {
     uint32_t least = warn_most(conf->settings.gate, conf->settings.window, conf->settings.window_max);
 
@@ -140,7 +140,7 @@ static uint32_t warn_least_window(const struct qos_server *conf) {
         const struct rs_outlet_settings *w = &conf->outlets.all[i].settings;
         uint32_t most = warn_most(w->gate, w->window, w->window_max);
 
-        if (most < least) least = most;
+        if (most < least && !qos_outlet_is_never_php(conf->outlets.all + i)) least = most;
     }
     return least;
 }

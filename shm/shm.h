@@ -367,8 +367,11 @@ void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
  * would keep all others from the server.
  */
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
-/* It has brought as much as it may: it is parked for good, and others go.  Nothing the second time. */
-void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t);
+/*
+ * Parks it for good, and releases others: SHM_PARKED_LARGE if it has sent as many bytes as it may, SHM_PARKED_LONG if
+ * it is known to last.  The second call does nothing.
+ */
+void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t, enum shm_parked how);
 /* Its backend's work is done: if it is parked, it costs its class nothing more. */
 void shm_occupies_no_more(const struct shm_view *v, rs_ticket_t t);
 /* Its answer begins: nobody works at it from now on but to send it. */

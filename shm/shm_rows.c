@@ -364,12 +364,12 @@ static bool time_parks_locked(const struct shm_view *v, const struct shm_row *ro
            v->host->may_park(v, ONCE(row->outlet));
 }
 
-void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t) {
+void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t, enum shm_parked how) {
     struct shm_row *row = shm_row_of(v, t);
 
     if (is_for_good(row)) return;
     shm_lock(v);
-    if (row->ticket == t && !is_for_good(row)) park_locked(v, row, shm_now(), SHM_PARKED_LARGE);
+    if (row->ticket == t && !is_for_good(row)) park_locked(v, row, shm_now(), how);
     shm_unlock(v);
     shm_pump(v, own);
 }

@@ -233,7 +233,7 @@ static void child_does(struct input *in, uint8_t op) {
         shm_unlock(&v);
         if (!(generation & 1) && rs_ticket_index(t) < v.size.tickets) shm_resume(&v, t);
         if (generation & 2 && rs_ticket_index(t) < v.size.tickets) shm_begins(&v, t);
-        if (generation & 4 && rs_ticket_index(t) < v.size.tickets) shm_park(&v, child, t);
+        if (generation & 4 && rs_ticket_index(t) < v.size.tickets) shm_park(&v, child, t, SHM_PARKED_LARGE);
         if (shm_keeps(&v, generation, child)) shm_keeps_no_longer(&v, generation, child);
         break;
     default:

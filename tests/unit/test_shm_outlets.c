@@ -296,16 +296,16 @@ END_TEST
 START_TEST(who_has_brought_enough_gives_it_back) {
     rs_ticket_t t = submit_at(0, 0), other = submit_at(0, 0), waits = submit_at(0, 0);
 
-    shm_park(&v, child, t);
+    shm_park(&v, child, t, SHM_PARKED_LARGE);
     ck_assert(goes(waits) && shm_row_of(&v, t)->parked == SHM_PARKED_LARGE);
-    shm_park(&v, child, t);
+    shm_park(&v, child, t, SHM_PARKED_LARGE);
     ck_assert_uint_eq(v.sh->parked_large, 1);
     ck_assert_uint_eq(shm_row_of(&v, t)->slot_since, 0);
     finish(other);
     shm_resume(&v, t);
     ck_assert_int_eq(rs_state(v.engine, t), RS_PARKED);
     finish(t);
-    shm_park(&v, child, t);
+    shm_park(&v, child, t, SHM_PARKED_LARGE);
     ck_assert_uint_eq(v.sh->parked_large, 1);
     sound();
 }

@@ -8,13 +8,31 @@ import subprocess
 import http1
 import pytest
 import wiki
+from background import GatedServer
 from example import Example
 
 from lab import examples, lab
+from lab.by_request import RequestByRequest
 from lab.httpd import PhpFpm
 
 EXAMPLES = pathlib.Path(examples.EXAMPLES)
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", "Sec-WebSocket-Version": "13"}
 SITES = [p.name for p in sorted(EXAMPLES.glob("*.conf")) if p.name not in ("common.conf", "gitweb.conf")]
+
+
+class WebSocketEcho(RequestByRequest):
+    """101 to an upgrade, then every byte is sent back; 404 to any other request."""
+
+    def one(self):
+        self.rfile.readline()
+        fields = {line.partition(b":")[0].lower() for line in iter(self.rfile.readline, b"\r\n")}
+        if b"upgrade" not in fields:
+            self.wfile.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            return True
+        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+        while piece := self.connection.recv(4096):
+            self.wfile.write(piece)
+        return False
 
 
 def write(path, text):
@@ -66,6 +84,15 @@ def test_reverse_proxy(parts, etc):
         visited(g, "/size/30", b"")
 
 
+def test_reverse_proxy_passes_a_websocket_to_the_application(parts, etc):
+    """The example had no upgrade=websocket: the application saw a plain GET and answered 404."""
+    with GatedServer(("127.0.0.1", 0), WebSocketEcho) as echo, Example(parts, "reverse-proxy.conf", etc, APPLICATION=f"http://127.0.0.1:{echo.port}") as g, http1.Connection(g.port) as c:
+        c.send(http1.request_bytes("GET", "/socket", headers=UPGRADE))
+        assert c.head().status == 101
+        c.send(b"x")
+        assert c.exactly(1) == b"x"
+
+
 def test_virtual_hosts(parts, etc, open_path):
     write(open_path / "sites/www/index.html", "one of several\n")
     write(open_path / "sites/admin/index.html", "for admins\n")
@@ -106,9 +133,22 @@ def test_example_without_a_module_it_needs_refuses_to_start_and_names_it(parts, 
     assert not right and f"a2enmod {module}" in said, said
 
 
+PHPMYADMIN_PUBLIC = ("js/vendor/jquery/jquery.min.js", "phpmyadmin/js/vendor/codemirror/lib/codemirror.css")
 WORDPRESS_PUBLIC = ("wp-includes/js/dist/vendor/react.min.js", "wp-content/cache/min/a.css", "wp-content/themes/x/inc/a.css", "wp-content/uploads/2026/a.png",
                     "wp-content/plugins/x/includes/data/a.js", ".well-known/security.txt")
-HIDDEN = ("data/media/wp-content/a.png", "data/a.txt", "vendor/a.js", ".git/config", ".env", "wiki/conf/users.auth.php", "wp-content/uploads/shell.php", "cache/a/wp-includes/b.js")
+HIDDEN = ("data/media/wp-content/a.png", "data/a.txt", "vendor/a.js", "js/vendor/data/a.txt", ".git/config", ".env", "wiki/conf/users.auth.php", "wp-content/uploads/shell.php", "cache/a/wp-includes/b.js")
+
+
+def test_php_fpm_with_phpmyadmin_serves_its_scripts(parts, etc, open_path):
+    """The example answered 403 to js/vendor, so no page of phpMyAdmin worked."""
+    root = open_path / "phpmyadmin"
+    for name in PHPMYADMIN_PUBLIC:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\n")
+    subprocess.run(["chmod", "-R", "a+rX", root], check=True)
+    with Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{parts.fpm.address}") as g:
+        assert {p: http1.get(g.port, f"/{p}").status for p in PHPMYADMIN_PUBLIC} == dict.fromkeys(PHPMYADMIN_PUBLIC, 200)
 
 
 def test_php_fpm_with_wordpress_serves_its_scripts_and_hides_the_rest(parts, etc, open_path):

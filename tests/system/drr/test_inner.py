@@ -406,6 +406,24 @@ def test_cycle_in_the_slots_of_one_class_is_named_and_ends(new_gateway, parts):
         assert g.settled()["stalls"] >= 1
 
 
+def test_stalled_window_is_named_and_serves_pages_though_each_is_refused_before_a_stall_is_seen(new_gateway):
+    """Two long polls had both slots.  With the default delay every page was refused for 10 s, and log and doctor were silent."""
+    name = fresh("polls")
+    with new_gateway(window=2, wait=50, classes=ONE_CLASS, more="QosDelay 500\nQosPark time=600\n") as g, contextlib.ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(g.connect(deadline=60)).send("GET", f"/b/gate/{name}")
+        g.until_outstanding(2)
+
+        def page():
+            time.sleep(1)       # The visitor's pause: at some looks no request waits.
+            with g.connect(deadline=60) as c:
+                return c.ask("GET", "/b/size/10").status
+        assert page() == 503
+        wait_for(lambda: page() == 200, 40, "a page is served")
+        assert "window of server is stalled" in g.log()
+        g.backend.open(name)
+
+
 def test_backend_that_hangs_keeps_little_more_than_its_window(new_gateway, second):
     """The window of its own is named; slots that are given back early are no more than an eighth of the server's threads."""
     name, url = fresh("hangs"), f"http://127.0.0.1:{second.port}/"

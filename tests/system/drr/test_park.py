@@ -193,3 +193,22 @@ def test_backend_that_hangs_leaves_a_quarter_of_the_threads_to_others(new_gatewa
         assert (s["parked"], s["queued"]) == (12, 60 - 12 - 8), s
         endless.open(name)
         assert [c.receive().status for c in hanging] == [200] * 60
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker"])
+def test_event_streams_after_a_start_leave_pages_their_window(new_gateway, endless, mpm):
+    """Nothing is learned yet: each stream has begun, and a page is served while they last, long before `time` is over."""
+    more = "QosCharge time\n" + site(endless, "QosPark time=600")
+    with new_gateway(mpm=mpm, window=1, threads=25, more=more) as g, g.connect() as page, contextlib.ExitStack() as stack:
+        for c in events(stack, g, 5, fresh("begun")):
+            assert c.head().status == 200
+        assert page.ask("GET", "/b/size/10", headers=PEOPLE).status == 200
+        assert (g.status()["parked"], g.status()["parked_time"]) == (5, 5)
+
+
+def test_event_stream_keeps_its_slot_where_parking_is_off(new_gateway, endless):
+    with new_gateway(window=1, wait=3, more=f"QosCharge time\n{site(endless, 'QosPark Off')}") as g, g.connect() as page, contextlib.ExitStack() as stack:
+        [c] = events(stack, g, 1, fresh("begun"))
+        assert c.head().status == 200
+        assert page.ask("GET", "/b/size/10", headers=PEOPLE).status == 503
+        assert g.status()["parked"] == 0

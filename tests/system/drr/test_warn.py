@@ -135,7 +135,19 @@ def test_window_auto_above_the_workers_of_php_is_a_warning(new_gateway, tmp_path
 
 
 @pytest.mark.skipif(not os.path.isdir("/etc/php"), reason="no PHP is installed")
-@pytest.mark.parametrize("more, window", (("", 5), ("ProxyPass /app/ http://127.0.0.1:1/\n", 8), ("ProxyPass /qos-status !\n", 5)))
+def test_small_window_of_an_http_backend_hides_no_warning_about_php(new_gateway, tmp_path):
+    """A Node.js application had `QosWindow 2`, and configtest said nothing of PHP-FPM's five workers behind the server's window."""
+    listen = "/run/php/php8.2-fpm.sock"
+    more = (f'QosWindow auto\n<LocationMatch "\\.php$">\nSetHandler "proxy:unix:{listen}|fcgi://localhost"\n</LocationMatch>\n'
+            "ProxyPass /app/ http://127.0.0.1:1/\n<Proxy http://127.0.0.1:1/>\nQosWindow 2\n</Proxy>\n")
+    said = checked_with_pools(new_gateway(more=more), tmp_path / "php", listen)
+    assert len(said) == 1 and "pool www serves 5 at one time" in said[0], said
+
+
+@pytest.mark.skipif(not os.path.isdir("/etc/php"), reason="no PHP is installed")
+@pytest.mark.parametrize("more, window", (("", 5), ("ProxyPass /app/ http://127.0.0.1:1/\n", 8),
+                                          ("ProxyPass /app/ http://127.0.0.1:1/\n<Proxy http://127.0.0.1:1/>\nQosWindow 2\n</Proxy>\n", 5),
+                                          ("ProxyPass /qos-status !\n", 5)))
 def test_window_auto_lets_in_as_many_requests_as_php_serves(parts, tmp_path, more, window):
     """The window grew beyond PHP-FPM's workers on a busy machine, and requests waited there without classes: crawlers were as fast as people."""
     pools = tmp_path / "php/8.2/fpm/pool.d"
