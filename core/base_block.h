@@ -78,6 +78,8 @@ struct rs_ticket_row {
     uint8_t   was_parked : 1;       /* its time is not the server's alone */
     uint8_t   occupies : 1;         /* with RS_PARKED: its backend works on (rs_occupied.h) */
     uint8_t   brief : 1;            /* expected to keep its slot shortly (rs_reserve.h) */
+    uint8_t   unsure : 1;           /* brief, but that is known of its kind only */
+    uint8_t   works : 1;            /* with RS_PARKED: one of its backend's few workers serves it */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
     /*
@@ -101,6 +103,7 @@ struct rs_flow {
     uint8_t  newest : 1;            /* the newest goes next, since the queue stands */
     uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
     uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
+    uint8_t  shut : 1;              /* no further unsure request of it is released */
     uint32_t parked;                /* of live */
     uint32_t occupying;             /* of parked: RS_PARKED tickets with `occupies` */
     uint32_t share;                 /* quarters of slots, while `occupying` bounds the class; RS_NIL: no bound */
@@ -115,10 +118,10 @@ struct rs_flow {
     rs_time_t delay, good, stands, stood;
     rs_time_t came;                 /* the last request */
     /*
-     * with RS_WATCH_LONGS (rs_reserve.h): brief requests, queued or outstanding; their mean number x 2^16, as of that
-     * millisecond
+     * with RS_WATCH_LONGS (rs_reserve.h): brief requests, queued or outstanding, and those of them that are unsure; the
+     * mean number x 2^16 of both, as of that millisecond; slots that unsure requests of it leave to other classes
      */
-    uint32_t  briefs, demand, demand_ms, pad;
+    uint32_t  briefs, unsures, demand, demand_unsure, demand_ms, leaves;
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -185,6 +188,8 @@ enum rs_watch {
     RS_WATCH_LONGS = 128
 };
 
+enum rs_shut { RS_SHUT_LONG = 1, RS_SHUT_UNSURE = 2 };
+
 struct rs_outlet {
     uint32_t magic, number;
     uint32_t queued, outstanding, parked;
@@ -198,10 +203,12 @@ struct rs_outlet {
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     rs_time_t ask_at;               /* the discipline's, when it lets nobody go: until when */
     /*
-     * With RS_WATCH_LONGS (rs_reserve.h): long requests outstanding and queued; slots that they leave to brief ones,
-     * since when that number holds; shut: no further long request is released
+     * With RS_WATCH_LONGS (rs_reserve.h): long requests outstanding and queued, unsure ones likewise; slots that they
+     * leave to brief ones, since when these numbers hold; shut: RS_SHUT_*, of which no further one is released
      */
-    uint32_t longs, longs_queued, reserve, shut;
+    uint32_t longs, longs_queued, unsures, unsures_queued;
+    uint32_t reserve, reserve_unsure, peak, shut;
+    uint32_t working, pad;          /* working: RS_PARKED tickets with `works` */
     rs_time_t reserve_at;
     struct rs_settings settings;    /* the engine's, with its own window in place */
     uint8_t  gate;                  /* as these have it: a row of rs_gates */
@@ -297,6 +304,11 @@ static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_
 }
 /* As disciplines see it. */
 static inline bool rs_flow_waits(const struct rs_flow *f) { return f->queued && !f->held; }
+/* A queued request that leaves its slot to others for now (rs_reserve.h). */
+static inline bool rs_is_shut_out(const struct rs_outlet *o, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    if (!(o->shut | f->shut)) return false;
+    return (o->shut & RS_SHUT_LONG && !r->brief) || (r->unsure && (o->shut & RS_SHUT_UNSURE || f->shut));
+}
 /* Of those who may go. */
 static inline bool rs_nobody_waits(const struct rs_outlet *o) { return o->queued == o->held; }
 static inline uint64_t rs_outlet_bit(const struct rs_outlet *o) { return (uint64_t)1 << (o->number & 63); }

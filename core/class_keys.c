@@ -172,23 +172,25 @@ static uint32_t keys_ticket_of(const rs_engine_t *e, const struct rs_flow *f, ui
 }
 
 /*
- * Of the keys whose next request is brief the one whose turn it is, RS_NIL if none is found.  A key that joined last
- * stands near the top, where the walk begins: LOOKS bounds it.
+ * Of the keys whose next request is not shut out the one whose turn it is, RS_NIL if none is found.  A key that joined
+ * last stands near the top, where the walk begins: LOOKS bounds it.
  */
-static uint32_t keys_brief(const rs_engine_t *e, const struct rs_flow *f, uint32_t top) {
+static uint32_t keys_open(const rs_engine_t *e, const struct rs_flow *f, uint32_t top) {
+    const struct rs_outlet *o = rs_flow_outlet(e, f);
     uint32_t found = RS_NIL, looks = LOOKS;
     for (uint32_t i = top; i != RS_NIL && looks--; i = rs_pairing_walk(e, top, i, keys_links)) {
-        if (rs_row(e, keys_ticket_of(e, f, i))->brief && (found == RS_NIL || keys_above(e, i, found))) found = i;
+        if (rs_is_shut_out(o, f, rs_row(e, keys_ticket_of(e, f, i)))) continue;
+        if (found == RS_NIL || keys_above(e, i, found)) found = i;
     }
     return found;
 }
 
 static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
-    uint32_t top = rs_key_row(e, keys_root(e, f))->head, brief;
+    uint32_t top = rs_key_row(e, keys_root(e, f))->head, open;
     f->best = top == RS_NIL ? RS_NIL : keys_ticket_of(e, f, top);
-    if (top == RS_NIL || !rs_flow_outlet(e, f)->shut || rs_row(e, f->best)->brief || !f->briefs) return;
-    brief = keys_brief(e, f, top);
-    if (brief != RS_NIL) f->best = keys_ticket_of(e, f, brief);
+    if (top == RS_NIL || !f->briefs || !rs_is_shut_out(rs_flow_outlet(e, f), f, rs_row(e, f->best))) return;
+    open = keys_open(e, f, top);
+    if (open != RS_NIL) f->best = keys_ticket_of(e, f, open);
 }
 
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f) { keys_set_best(e, f); }

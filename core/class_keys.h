@@ -141,7 +141,7 @@ void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const st
  */
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
-/* The outlet was shut for long requests, or opened again; sets f->best. */
+/* The outlet or the flow was shut for some requests, or opened again; sets f->best. */
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f);
 
 /* Keys that wait, of the first level. */

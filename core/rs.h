@@ -16,7 +16,7 @@
  *
  *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐     (rs_hand_over is a finish, too)
  *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
- *              rs_park, rs_park_occupying  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
+ *                    rs_park, rs_park_...  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
  *                        │               parked ─rs_finish→ done       ─┤
  *                        │                  └────rs_abort→ aborted     ─┤
  *                        ├─rs_cancel→ cancelled                        ─┤
@@ -281,10 +281,15 @@ const char *rs_refusal_text(enum rs_refusal r);
 
 /*
  * A request of class `in_class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not
- * known, the class's running mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the
- * host's own word, handed back by rs_tag.  *ticket is set only when RS_OK.  One response counts at most 1 TiB: a larger
- * estimate or length is taken as that.
+ * known, the class's running mean is taken; and one of two marks that rs_reserve.h goes by.  `owner`: who holds it (a
+ * process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by rs_tag.  *ticket is set only when
+ * RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
+ *
+ *     RS_UNSURE   the estimate is what other requests of its kind took
+ *     RS_LONG     it will hold a slot or a worker for long, whatever it costs
  */
+#define RS_UNSURE (UINT64_C(1) << 63)
+#define RS_LONG   (UINT64_C(1) << 62)
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate,
                           uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
 
@@ -325,6 +330,11 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
  * while requests wait.
  */
 bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/*
+ * The same of one that keeps one of its backend's few workers: as many as its window is, or may become.  Long requests
+ * leave these to brief ones (rs_reserve.h).  slow: it is as one of rs_park_occupying, too.
+ */
+bool rs_park_working(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool slow);
 /* parked so: its backend's work is done, it is as one of rs_park */
 bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* parked: takes a slot again, even one too many */

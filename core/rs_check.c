@@ -8,7 +8,8 @@
 #include <string.h>
 
 struct sums {
-    uint64_t queued, outstanding, parked, occupying, expected, longs, longs_queued, briefs;
+    uint64_t queued, outstanding, parked, occupying, working, expected;
+    uint64_t longs, longs_queued, briefs, unsures, unsures_queued;
 };
 
 static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
@@ -51,15 +52,18 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     case RS_QUEUED:
         s->queued++;
         s->longs_queued += !r->brief;
+        s->unsures_queued += r->unsure;
         s->briefs += r->brief;
         break;
     case RS_PARKED:
         s->parked++;
         s->occupying += r->occupies;
+        s->working += r->works;
         break;
     case RS_RELEASED:
         s->outstanding++;
         s->longs += !r->brief;
+        s->unsures += r->unsure;
         s->briefs += r->brief;
         s->expected += rs_row_expected(e, r);
         break;
@@ -143,7 +147,7 @@ static const char *check_window(const rs_engine_t *e, const struct rs_outlet *o,
 
 static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
     struct sums s = { 0 };
-    uint64_t queued = 0, live = 0, held = 0, parked = 0, occupying = 0, briefs = 0;
+    uint64_t queued = 0, live = 0, held = 0, parked = 0, occupying = 0, briefs = 0, unsures = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
     const char *wrong = check_window(e, o, n);
     if (wrong) return wrong;
@@ -153,6 +157,9 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.longs != o->longs || s.longs_queued != o->longs_queued)
         return "an outlet's counts of long requests are wrong";
+    if (s.unsures != o->unsures || s.unsures_queued != o->unsures_queued)
+        return "an outlet's counts of unsure requests are wrong";
+    if (s.working != o->working) return "an outlet's count of workers that serve parked requests is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
     if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0))
         return "an outlet's sum of expected bytes is wrong";
@@ -180,10 +187,13 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         live += f->live;
         parked += f->parked;
         briefs += f->briefs;
+        unsures += f->unsures;
         if (f->held) held += f->queued;
     }
     if (held != o->held || parked != o->parked) return "an outlet's counts of those held back or parked are wrong";
     if (briefs != (e->watch & RS_WATCH_LONGS ? s.briefs : 0)) return "the flows' counts of brief requests don't add up";
+    if (unsures != (e->watch & RS_WATCH_LONGS ? s.unsures + s.unsures_queued : 0))
+        return "the flows' counts of unsure requests don't add up";
     if (occupying != s.occupying) return "the counts of parked requests that occupy their backend don't add up";
     if (queued != o->queued) return "an outlet's queues don't add up";
     if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";

@@ -5,7 +5,7 @@
  *     free     → queued     rs_submit              queued   → free       rs_cancel, rs_reclaim
  *     queued   → refused    rs_overdue             refused  → free       rs_cancel, rs_reclaim
  *     queued   → released   rs_pick                released → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
- *     released → parked     rs_park, rs_park_occupying                   parked   → released   rs_resume
+ *     released → parked     rs_park, rs_park_...                          parked   → released   rs_resume
  *     parked   → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
@@ -75,6 +75,7 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
                              struct rs_ticket_row *r) {
     o->outstanding++;
     o->longs += !r->brief;
+    o->unsures += r->unsure;
     row->outstanding++;
     row->promised += rs_row_rest(r);
     if (e->watch & RS_WATCH_SLOTS) took_slot(e, o, row, f, r);
@@ -92,6 +93,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
                              const struct rs_ticket_row *r) {
     o->outstanding--;
     o->longs -= !r->brief;
+    o->unsures -= r->unsure;
     row->outstanding--;
     row->promised -= rs_row_rest(r);
     if (e->watch & RS_WATCH_SLOTS) gave_slot(e, o, row, f, r);
@@ -99,11 +101,11 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
 
 /* It is queued, or takes a slot again; or it is neither queued nor outstanding any more. */
 static inline void brief_comes(const rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r) {
-    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, 1);
+    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, r, 1);
 }
 
 static inline void brief_leaves(const rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r) {
-    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, UINT32_MAX);
+    if (e->watch & RS_WATCH_LONGS && r->brief) count_brief(e, f, r, UINT32_MAX);
 }
 
 /* A response costs more than was expected. */
@@ -112,8 +114,9 @@ static RARELY void look_whether_long(rs_engine_t *e, struct rs_outlet *o, struct
     if (rs_row_state(r) == RS_RELEASED) {
         brief_leaves(e, rs_row_flow(e, r), r);
         o->longs++;
+        o->unsures -= r->unsure;
     }
-    r->brief = 0;
+    r->brief = r->unsure = 0;
 }
 
 /* ---- the bound of slots ------------------------------------------------------------------------------------------ */
@@ -257,7 +260,8 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     e->free_first = r->next;
     r->tag = tag;
     r->owner = owner;
-    if (estimate - 1 >= RS_BYTES_MAX) estimate = guess(e, row, estimate);
+    uint64_t said = estimate;
+    if (estimate - 1 >= RS_BYTES_MAX) estimate = guess(e, row, estimate & ~(RS_UNSURE | RS_LONG));
     r->estimate = estimate;
     r->covered = r->charged = covered_at_first(row, estimate);
     r->received = 0;
@@ -266,9 +270,10 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->seq = e->seq++;
     r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
-    r->was_parked = r->occupies = 0;
+    r->was_parked = r->occupies = r->works = 0;
     f->came = now;
-    r->brief = !(e->watch & RS_WATCH_LONGS) || is_brief(e, o, estimate);
+    r->brief = !(e->watch & RS_WATCH_LONGS) || (is_brief(e, o, estimate) && !(said & RS_LONG));
+    r->unsure = e->watch & RS_WATCH_LONGS && said & RS_UNSURE && r->brief;
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
     if (key && f->within) rs_keys_note(e, t, key);
@@ -277,6 +282,7 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
 
     rs_queue_append(e, f, t, r);
     o->longs_queued += !r->brief;
+    o->unsures_queued += r->unsure;
     brief_comes(e, f, r);
     row->queued++;
     row->counts.submitted++;
@@ -317,6 +323,7 @@ static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_
     rs_place_left(e, row);
     o->queued--;
     o->longs_queued -= !r->brief;
+    o->unsures_queued -= r->unsure;
     if (!released) brief_leaves(e, f, r);
     if (f->held) o->held--;
     if (rs_nobody_waits(o)) e->backlog_map &= ~rs_outlet_bit(o);
@@ -437,6 +444,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
     take_slot(e, o, row, f, r);
+    if (o->unsures_queued) look_at_flow(e, o, f);
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
     row->counts.released++;
@@ -485,7 +493,7 @@ static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again)
     if (o->cap_wanted) answer_share_cap(e, o);
     if (e->watch & RS_WATCH_LONGS) look_at_reserve(e, o);
     if (e->watch & RS_WATCH_QUEUES && nobody_may(e, o)) return 0;
-    return o->outstanding < o->open_below || ask_gate(e, o, again);
+    return o->outstanding < o->open_below || has_room_beside(e, o) || ask_gate(e, o, again);
 }
 
 /* Of several outlets the next that lets somebody go, beginning after the one that was served last; RS_NIL: none. */
@@ -646,6 +654,8 @@ bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
 }
 
 static void stop_occupying(rs_engine_t *e, struct rs_flow *f, struct rs_ticket_row *r) {
+    rs_flow_outlet(e, f)->working -= r->works;
+    r->works = 0;
     if (!r->occupies) return;
     r->occupies = 0;
     f->occupying--;
@@ -660,7 +670,7 @@ static void start_occupying(rs_engine_t *e, const struct rs_outlet *o, struct rs
 }
 
 /* A discipline of tickets knows no bounds: there it is counted, and nothing else. */
-static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies) {
+static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies, bool works) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -669,32 +679,38 @@ static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies) {
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
     r->occupies = occupies;
+    r->works = works;
     set_life(r, rs_life(t, RS_PARKED));
     struct rs_flow *f = rs_row_flow(e, r);
     give_slot(e, o, row, f, r);
     brief_leaves(e, f, r);
     o->parked++;
+    o->working += r->works;
     row->parked++;
     row->counts.parked++;
     f->parked++;
     if (r->occupies) start_occupying(e, o, f);
+    if (f->shut) look_at_flow(e, o, f);
     if (!(e->watch & RS_WATCH_BOUNDS)) return true;
     hold_back(e, o, row, f);
     let_go(e, o, row, f);
     return true;
 }
 
-bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, false); }
+bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, false, false); }
 
-bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, true); }
+bool rs_park_occupying(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return park(e, now, t, true, false); }
+
+bool rs_park_working(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool slow) { return park(e, now, t, slow, true); }
 
 bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_row_in(e, t, RS_PARKED);
-    if (!r || !r->occupies) return false;
+    if (!r || !(r->occupies | r->works)) return false;
     struct rs_flow *f = rs_row_flow(e, r);
     stop_occupying(e, f, r);
+    if (f->shut) look_at_flow(e, rs_flow_outlet(e, f), f);
     if (e->watch & RS_WATCH_BOUNDS) let_go(e, rs_flow_outlet(e, f), rs_row_class(e, r), f);
     return true;
 }
@@ -765,6 +781,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
+    if (f->shut) look_at_flow(e, o, f);
     if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
     if (r->charged > r->received || !(f->live | f->queued) || e->watch & (RS_WATCH_ENDS | RS_WATCH_KEYS))
         return life_settle(e, o, f, r, t);

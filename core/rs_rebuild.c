@@ -88,7 +88,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         int keep = keep_accounts && !rs_outlet_row(e, n)->fresh;
         o->queued = o->held = o->outstanding = o->parked = o->cap_wanted = 0;
         o->expected = 0;
-        o->longs = o->longs_queued = o->reserve = o->shut = 0;
+        o->longs = o->longs_queued = o->unsures = o->unsures_queued = o->working = 0;
+        o->reserve = o->reserve_unsure = o->peak = o->shut = 0;
         o->reserve_at = 0;
         for (uint32_t c = 0; c < e->capacity.classes; c++) {
             const struct rs_class_row *row = rs_class_row(e, c);
@@ -97,8 +98,9 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->live = f->parked = f->occupying = f->held = 0;
             f->share = RS_NIL;
             f->came = 0;
-            f->briefs = 0;
-            f->demand = 0;
+            f->briefs = f->unsures = 0;
+            f->demand = f->demand_unsure = 0;
+            f->leaves = f->shut = 0;
             f->demand_ms = (uint32_t)(e->now / 1000);
             if (!keep || row->fresh || c >= e->classes) f->owed = 0;
             f->at8 = rs_place_of(e, f);
@@ -135,6 +137,7 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
             e->occupying++;
             if (!rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
         }
+        o->working += r->works;
         f->parked++;
         o->parked++;
         row->parked++;
@@ -142,7 +145,9 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     }
     o->outstanding++;
     o->longs += !r->brief;
+    o->unsures += r->unsure;
     f->briefs += r->brief && e->watch & RS_WATCH_LONGS;
+    f->unsures += r->unsure && e->watch & RS_WATCH_LONGS;
     row->promised += rs_row_rest(r);
     row->outstanding++;
     if (!(e->watch & RS_WATCH_SLOTS)) return;
@@ -243,7 +248,9 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
         struct rs_flow *f = rs_row_flow(e, r);
         rs_queue_append(e, f, t, r);
         o->longs_queued += !r->brief;
+        o->unsures_queued += r->unsure;
         f->briefs += r->brief && e->watch & RS_WATCH_LONGS;
+        f->unsures += r->unsure && e->watch & RS_WATCH_LONGS;
         if (f->shortest) rs_queue_push_sized(e, o, f, t);
         if (f->within) rs_keys_push(e, f, t);
         struct rs_class_row *row = rs_class_row(e, r->class);

@@ -10,7 +10,7 @@
  * HOOKS
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
- *     head          flow->best changed without a release, the flow still waits; or outlet->shut was lifted
+ *     head          flow->best changed without a release, the flow still waits; or is no longer shut out
  *     may           somebody who waits may go (NULL: all may)
  *     take          who goes next, its ticket's index, RS_NIL if a slot had better stay free until outlet->ask_at: its
  *                   request leaves the queue after this
@@ -54,7 +54,7 @@ struct rs_sched_ops {
     uint32_t    (*take_idle)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
     uint32_t    (*only)(const rs_engine_t *e, const struct rs_outlet *o);
     void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
-    bool        reserves;           /* it passes over a flow whose best is long while outlet->shut (rs_reserve.h) */
+    bool        reserves;           /* it passes over a flow whose best is shut out (rs_reserve.h) */
     bool        earns;              /* it pays off debts out of what a class earns, not with what its requests cost */
     int64_t     (*balance)(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c);        /* NULL: 0 */
     const char *(*check)(const rs_engine_t *e, const struct rs_outlet *o);                      /* NULL or a sentence */

@@ -30,8 +30,8 @@
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
  *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
- * - A class whose next request is long is passed over while its outlet is shut for those, and earns meanwhile.  When
- *   the outlet opens, the class that is owed most for its weight comes first.
+ * - A class whose next request is shut out (rs_reserve.h) is passed over meanwhile, and earns.  When the outlet opens,
+ *   the class that is owed most for its weight comes first.
  * - A class that has as many slots as it may (rs_class_settings.slots) is away, too, as long as that lasts, but earns
  *   what its next request costs meanwhile, and so goes as soon as it may.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
@@ -41,8 +41,8 @@
  *   its queue is short.
  *
  * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is
- * being served), or of the next one.  SLEEP: in the heap by the level that it needs.  SHUT: its next request is long,
- * and the outlet is shut for those (rs_reserve.h).  Lists are linked by index through the rows.
+ * being served), or of the next one.  SLEEP: in the heap by the level that it needs.  SHUT: its next request
+ * is shut out (rs_reserve.h).  Lists are linked by index through the rows.
  */
 #include "sched.h"
 #include "base_arena.h"
@@ -253,7 +253,7 @@ static void take_mean(const rs_engine_t *e, struct drr *d) {
 }
 
 static inline bool is_shut_out(const rs_engine_t *e, const struct rs_outlet *o, const struct rs_flow *f) {
-    return o->shut && !rs_row(e, f->best)->brief;
+    return (o->shut | f->shut) && rs_is_shut_out(o, f, rs_row(e, f->best));
 }
 
 /*
@@ -275,7 +275,7 @@ static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     uint64_t level = d->level + d->step;
     uint32_t round = d->round ^ 1, woken = 0;
     if (d->list[round].first == RS_NIL) {
-        if (o->shut) shut_sleepers_out(e, o, d);
+        shut_sleepers_out(e, o, d);
         if (d->sleepers.count == 0) return 0;
         if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
@@ -374,11 +374,11 @@ static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outle
 /* Only a sleeper can have become ready earlier; whoever is in a round is looked at when its turn comes. */
 static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c, struct drr_row *r) {
     struct rs_flow *f = rs_flow(e, o, c);
-    if (r->where == SHUT && !o->shut) {
+    if (r->where != SLEEP && (r->where != SHUT || is_shut_out(e, o, f))) return;
+    if (r->where == SHUT && !(o->shut & RS_SHUT_LONG)) {
         leave_shut(e, o, d);
         return;
     }
-    if (r->where != SLEEP && (r->where != SHUT || is_shut_out(e, o, f))) return;
     earn(e, d, r, f);
     take_out(d, c);
     place(e, d, c, r, f, need_of(e, f));

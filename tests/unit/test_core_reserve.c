@@ -9,9 +9,9 @@
 #define LONG   4000000u
 
 /* Class 1 is shared by `within` levels of keys. */
-static void open_classes(struct world *w, const uint32_t *weights, uint32_t n, uint32_t within) {
+static void open_classes(struct world *w, enum rs_gate gate, const uint32_t *weights, uint32_t n, uint32_t within) {
     const char *why = "";
-    open_world(w, RS_SCHED_DRR, RS_GATE_WINDOW, WINDOW, weights, n, 200);
+    open_world(w, RS_SCHED_DRR, gate, WINDOW, weights, n, 200);
     free(w->memory);
     w->settings.await_us = 50000;
     w->settings.debt_max = 0;
@@ -25,7 +25,10 @@ static void open_classes(struct world *w, const uint32_t *weights, uint32_t n, u
 }
 
 /* Class 0 has four times the weight of class 1. */
-static void open_timed(struct world *w, uint32_t within) { open_classes(w, (const uint32_t[]){ 4, 1 }, 2, within); }
+static void open_gated(struct world *w, enum rs_gate gate, uint32_t within) {
+    open_classes(w, gate, (const uint32_t[]){ 4, 1 }, 2, within);
+}
+static void open_timed(struct world *w, uint32_t within) { open_gated(w, RS_GATE_WINDOW, within); }
 
 static rs_ticket_t ask_by(struct world *w, uint32_t class, uint32_t key, uint64_t cost) {
     uint64_t keys[RS_KEY_LEVELS] = { (key + 1) * UINT64_C(0x9e3779b97f4a7c15), 0 };
@@ -165,7 +168,7 @@ static void serve_long_ones_beside_brief_ones(struct world *w, struct running *r
 START_TEST(class_that_comes_while_another_with_a_deep_debt_waits_shut_out_is_not_starved) {
     struct world w;
     struct running r = { 0 };
-    open_classes(&w, (const uint32_t[]){ 8, 8, 1, 8 }, 4, 0);
+    open_classes(&w, RS_GATE_WINDOW, (const uint32_t[]){ 8, 8, 1, 8 }, 4, 0);
     rs_ticket_t dear = ask(&w, 2, 4 * LONG);
     ck_assert(next(&w) == dear);
     serve(&w, dear, 50 * LONG);
@@ -197,6 +200,111 @@ START_TEST(rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it) {
 }
 END_TEST
 
+/* A burst of requests of which only the kind is known: each may turn out to last for minutes. */
+START_TEST(unsure_requests_leave_the_slots_that_another_class_used) {
+    struct world w;
+    open_timed(&w, 0);
+    serve_brief_ones(&w, 0);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, BRIEF | RS_UNSURE);
+    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
+    rs_ticket_t brief = ask_by(&w, 0, 0, BRIEF);
+    ck_assert(next(&w) == brief);
+    sound(&w);
+    serve(&w, brief, BRIEF);
+    w.now += 5100000;
+    uint32_t released = release_all(&w);
+    w.now += 100000; /* one waits for the class that released its slot last (await_us) */
+    ck_assert_uint_eq(released + release_all(&w), 2);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(unsure_requests_leave_the_slots_that_known_ones_of_other_keys_used) {
+    struct world w;
+    open_timed(&w, 1);
+    serve_brief_ones(&w, 1);
+    for (uint32_t i = 1; i < 20; i++) ask_by(&w, 1, i, BRIEF | RS_UNSURE);
+    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
+    rs_ticket_t brief = ask_by(&w, 1, 0, BRIEF);
+    ck_assert(next(&w) == brief);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(unsure_requests_of_all_have_the_whole_window) {
+    struct world w;
+    open_timed(&w, 0);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, BRIEF | RS_UNSURE);
+    ck_assert_uint_eq(release_all(&w), WINDOW);
+    close_world(&w);
+    open_timed(&w, 1);
+    for (uint32_t i = 0; i < 40; i++) ask_by(&w, i % 2, i, BRIEF | RS_UNSURE);
+    ck_assert_uint_eq(release_all(&w), WINDOW);
+    close_world(&w);
+}
+END_TEST
+
+/* A parked request that keeps a worker of its backend leaves no slot to another long one. */
+START_TEST(parked_requests_that_keep_workers_count_among_the_long_ones) {
+    struct world w;
+    for (int slow = 0; slow < 2; slow++) {
+        rs_ticket_t t, first = RS_NO_TICKET;
+        uint32_t parked = 0;
+        open_timed(&w, 1);
+        serve_brief_ones(&w, 1);
+        for (uint32_t i = 1; i < 20; i++) ask_by(&w, 1, i, slow ? LONG : 1000 | RS_LONG);
+        for (; (t = next(&w)) != RS_NO_TICKET; parked++) {
+            ck_assert(rs_park_working(w.e, w.now, t, slow));
+            sound(&w);
+            if (!parked) first = t;
+        }
+        ck_assert(parked > 0 && parked <= WINDOW - 2);
+        rs_ticket_t brief = ask_by(&w, 1, 0, BRIEF);
+        ck_assert(next(&w) == brief);
+        /* One worker is free, the client of its request still reads: the next long one has it. */
+        ck_assert(rs_occupies_no_more(w.e, w.now, first) && !rs_occupies_no_more(w.e, w.now, first));
+        ck_assert(next(&w) != RS_NO_TICKET && next(&w) == RS_NO_TICKET);
+        sound(&w);
+        ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        ck_assert_uint_eq(rs_outlet(w.e, 0)->working, parked - 1);
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* A window that finds its own size: long polls of which nothing was known hold all of it. */
+START_TEST(brief_request_goes_beside_long_ones_that_hold_all_of_an_automatic_window) {
+    struct world w;
+    rs_ticket_t t[WINDOW];
+    open_gated(&w, RS_GATE_AUTO, 0);
+    for (uint32_t i = 0; i < WINDOW; i++) {
+        t[i] = ask_by(&w, 1, i, BRIEF | RS_UNSURE);
+        ck_assert(next(&w) == t[i]);
+    }
+    rs_ticket_t brief = ask_by(&w, 0, 0, BRIEF);
+    for (uint32_t i = WINDOW; i < 2 * WINDOW; i++) ask_by(&w, 1, i, BRIEF | RS_UNSURE);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    for (uint32_t i = 0; i < WINDOW; i++) ck_assert(rs_progress(w.e, w.now, t[i], 5 * BRIEF));
+    w.now += 100000;
+    ck_assert(next(&w) == brief);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    sound(&w);
+    /* If brief ones turn out to be long as well, there are no more than twice the window in all. */
+    for (int i = 0; i < 100; i++) {
+        ask_by(&w, 0, 0, BRIEF);
+        w.now += 100000;
+        while ((brief = next(&w)) != RS_NO_TICKET) ck_assert(rs_progress(w.e, w.now, brief, 5 * BRIEF));
+        sound(&w);
+    }
+    ck_assert_uint_gt(stats(&w).outstanding, WINDOW);
+    ck_assert_uint_le(stats(&w).outstanding, 2 * WINDOW);
+    close_world(&w);
+}
+END_TEST
+
 int main(void) {
     const TTest *const tests[] = {
         long_requests_leave_the_slots_that_brief_ones_of_another_class_used,
@@ -206,6 +314,11 @@ int main(void) {
         request_that_outlasts_what_was_expected_counts_as_long,
         class_that_comes_while_another_with_a_deep_debt_waits_shut_out_is_not_starved,
         rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it,
+        unsure_requests_leave_the_slots_that_another_class_used,
+        unsure_requests_leave_the_slots_that_known_ones_of_other_keys_used,
+        unsure_requests_of_all_have_the_whole_window,
+        parked_requests_that_keep_workers_count_among_the_long_ones,
+        brief_request_goes_beside_long_ones_that_hold_all_of_an_automatic_window,
     };
     Suite *s = suite_create("core: reserve");
     TCase *c = tcase_create("reserve");

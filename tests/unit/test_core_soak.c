@@ -64,6 +64,8 @@ static void reconfigure(struct soak *k) {
     ck_assert_uint_eq(stats(&k->w).queued, waiting);
 }
 
+static uint64_t any_doubt(struct soak *k) { return (below(k, 3) ? 0 : RS_UNSURE) | (below(k, 10) ? 0 : RS_LONG); }
+
 static void step(struct soak *k) {
     rs_engine_t *e = k->w.e;
     rs_ticket_t t = k->n ? k->held[below(k, k->n)] : RS_NO_TICKET;
@@ -72,8 +74,8 @@ static void step(struct soak *k) {
     switch (below(k, 40)) {
     default:
         if (k->n == TICKETS) break;
-        if (rs_submit_keyed(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), any_key(k), below(k, 5), 0,
-                            &t) == RS_OK)
+        if (rs_submit_keyed(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k) | any_doubt(k), any_key(k),
+                            below(k, 5), 0, &t) == RS_OK)
             k->held[k->n++] = t;
         break;
     case 10:
@@ -93,7 +95,8 @@ static void step(struct soak *k) {
     case 22:
     case 23: rs_progress(e, k->w.now, t, draw(&k->seed) >> (24 + below(k, 40))); break;
     case 24:
-        if (below(k, 2)) rs_park(e, k->w.now, t);
+        if (below(k, 3) == 0) rs_park(e, k->w.now, t);
+        else if (below(k, 2)) rs_park_working(e, k->w.now, t, below(k, 2));
         else if (!rs_park_occupying(e, k->w.now, t)) rs_occupies_no_more(e, k->w.now, t);
         break;
     case 25: rs_resume(e, k->w.now, t); break;
