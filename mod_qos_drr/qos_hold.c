@@ -282,11 +282,13 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
         .owner = P.row,
         .class = class,
         .outlet = q->outlet,
-        .estimate = q->estimate,
+        .estimate =
+            q->estimate | (q->by_directory && q->r->handler ? RS_UNSURE : 0) | (q->waits && q->worker ? RS_LONG : 0),
         .deadline = q->deadline,
         .client_fd = q->client_fd,
         .park_us = q->park_us,
         .waits = q->waits,
+        .worker = q->worker,
         .tag = pages_key_timed(q->keys.url, q->r->method_number),
         .key = { q->key[0], q->key[1] },
     };

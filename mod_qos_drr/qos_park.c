@@ -32,11 +32,20 @@ bool qos_park_may(const struct shm_view *v, uint32_t outlet) {
     return rs_parked_at(v->engine, outlet) < left - left / 4;
 }
 
+/* "proxy:fcgi://...", or with a socket "proxy:unix:/...|fcgi://...". */
+static bool leads_to_fpm(const char *where) {
+    const char *at = where && !strncmp(where, "proxy:", 6) ? strstr(where, "://") : NULL;
+
+    return at && !strncmp(at - 4, "fcgi", 4);
+}
+
 void qos_park_set(struct qos_request *q, const struct qos_park *said) {
     bool may;
 
     q->park_us = said->said ? said->time_us : QOS_PARK_USUAL_US;
     q->park_bytes = said->bytes;
+    /* By SetHandler; by ProxyPass and the like. */
+    q->worker = leads_to_fpm(q->r->handler) || leads_to_fpm(q->r->filename);
     if (q->observed || !q->park_us || q->by_directory || q->expected_us < q->park_us) return;
     if (atomic_load_explicit(&P.sizes.area->busy, memory_order_relaxed) > QOS_PARK_BUSY) return;
     shm_lock(&P.view);

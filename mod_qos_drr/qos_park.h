@@ -18,6 +18,9 @@
  * What a client makes slow says nothing of the URL: the time of a request that was parked for its client while it
  * occupied its backend (shm_row.slow) teaches nothing.  Nor is a URL known by the mean of its directory.
  *
+ * PHP-FPM serves a parked request with one of a few workers.  There it waits for its turn as a request that takes long,
+ * and counts as one until the handler has all of the response (rs_reserve.h).  So does a download to a slow client.
+ *
  * A backend on another machine is judged by this machine's CPUs: where its long requests work, QosPark Off says so.
  */
 #ifndef FAIRGATE_QOS_PARK_H

@@ -84,6 +84,7 @@ struct qos_request {                        /* in r->pool */
     uint64_t             slot_us;           /* how long it had its slot, once it has ended */
     uint64_t             park_us, park_bytes;   /* when it gives its slot back; 0 = when it ends */
     bool                 waits;             /* its URL is known to wait at the backend (qos_park.h) */
+    bool                 worker;            /* PHP-FPM serves it, with a worker of its own */
     const char          *parked_by;         /* it did: "time", "size", "tunnel"; else NULL */
     int                  tunnel;            /* what passes is its class's, and nobody's answer */
     uint64_t             first_byte;        /* where it begins among the bytes of its connection: qos_went.h */

@@ -135,7 +135,7 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     _Atomic uint64_t park_at;
     uint32_t         outlet;            /* whose blocked_at[] it is counted in, with `blocks` */
     uint32_t         begun;             /* its answer has (shm_begins) */
-    uint32_t         waits;             /* shm_request.waits */
+    uint32_t         waits, worker;     /* of shm_request */
 };
 
 /* For its client, who comes back; or for good: it had its slot for as long, or brought as much, as it may. */
@@ -329,6 +329,7 @@ struct shm_request {
     uint64_t park_us;                   /* how long it may have its slot; 0 = as long as it likes */
     /* it waits at the backend: it is parked as it is released; its time is counted to its end, had_slot not called */
     bool     waits;
+    bool     worker;                    /* its backend has few workers, and one of them serves it (rs_park_working) */
     uint64_t tag;                       /* the host's own word, for rs_tag */
     uint64_t key[RS_KEY_LEVELS];        /* whose it is, for rs_submit_keyed */
 };

@@ -40,6 +40,7 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     row->outlet = q->outlet;
     row->park_us = q->park_us;
     row->waits = q->waits;
+    row->worker = q->worker;
     row->begun = 0;
     atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     row->wake_fd = -1;
@@ -49,7 +50,7 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
-    atomic_store_explicit(&row->occupies, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->occupies, q->worker, memory_order_relaxed);
     atomic_store_explicit(&row->slow, 0, memory_order_relaxed);
     atomic_store_explicit(&row->inner, 0, memory_order_relaxed);
     atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
@@ -341,12 +342,13 @@ uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t
 
 static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now, enum shm_parked how) {
     /* What only lasts long, or brings much, to a client that keeps up, occupies nothing more: QosPark says so. */
-    bool occupies = atomic_load_explicit(&row->occupies, memory_order_relaxed) && (how == SHM_PARKED || row->slow);
+    bool busy = atomic_load_explicit(&row->occupies, memory_order_relaxed);
+    bool occupies = busy && (how == SHM_PARKED || row->slow), parked;
 
     tell_slot_locked(v, row, now);
-    if (!(occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket) &&
-        rs_state(v->engine, row->ticket) != RS_PARKED)
-        return;
+    if (busy && row->worker) parked = rs_park_working(v->engine, now, row->ticket, occupies);
+    else parked = (occupies ? rs_park_occupying : rs_park)(v->engine, now, row->ticket);
+    if (!parked && rs_state(v->engine, row->ticket) != RS_PARKED) return;
     if (how == SHM_PARKED_LONG && !row->waits && !row->slow && v->host && v->host->parked_long)
         v->host->parked_long(v, row->ticket, row->slot_us);
     if (occupies) row->slow = 1;

@@ -441,6 +441,30 @@ START_TEST(request_that_waits_at_the_backend_is_parked_at_its_release_and_charge
 }
 END_TEST
 
+/* One of the backend's few workers serves it until the handler has all of the response. */
+START_TEST(request_that_waits_with_a_worker_keeps_it_until_the_backend_is_done) {
+    uint32_t a = shm_owner_started(&v, 1001);
+    struct shm_request q = { .owner = a, .estimate = 1000, .deadline = UINT64_MAX, .client_fd = -1 };
+    struct shm_wakes w = { .n = 0 };
+    rs_ticket_t t[2];
+
+    q.waits = true;
+    for (int worker = 0; worker < 2; worker++) {
+        q.worker = worker;
+        shm_lock(&v);
+        ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t[worker]), RS_OK);
+        shm_pump_locked(&v, shm_now(), a, t[worker], &w);
+        shm_unlock(&v);
+        ck_assert_uint_eq(shm_row_of(&v, t[worker])->parked, SHM_PARKED_LONG);
+        shm_occupies_no_more(&v, t[worker]);
+        ck_assert_int_eq(shm_row_of(&v, t[worker])->slot_since == 0, worker);
+        expect_sound();
+    }
+    for (int i = 0; i < 2; i++) finish(a, t[i], &w);
+    expect_sound();
+}
+END_TEST
+
 START_TEST(a_row_has_what_its_request_asked) {
     uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     struct shm_request q = { .owner = b, .class = 1, .estimate = 777, .deadline = 12345678, .client_fd = 42 };
@@ -1387,6 +1411,7 @@ int main(void) {
     tcase_add_test(t, a_long_write_gives_its_slot_back);
     tcase_add_test(t, how_long_it_has_had_its_slot_is_told);
     tcase_add_test(t, request_that_waits_at_the_backend_is_parked_at_its_release_and_charged_nothing);
+    tcase_add_test(t, request_that_waits_with_a_worker_keeps_it_until_the_backend_is_done);
     tcase_add_test(t, a_row_has_what_its_request_asked);
     tcase_add_test(t, a_dispatcher_takes_what_was_released_for_it);
     tcase_add_test(t, a_wait_by_a_descriptor_of_the_owners_own);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Requests that hold a slot for seconds beside people that pause between pages: work, and mere waiting."""
 
+import os
 import pathlib
 import re
 import threading
@@ -12,7 +13,7 @@ from background import GatedServer
 from lab import lab
 from lab.by_request import RequestByRequest
 from lab.examples import MODULES
-from lab.httpd import Httpd, sanitizer_environment
+from lab.httpd import Httpd, PhpFpm, sanitizer_environment
 from lab.lab import Origin
 from lab.load import Load, load
 
@@ -72,11 +73,11 @@ def test_people_beside_80_crawlers_of_4_s_pages_get_nine_tenths_of_their_pages(n
 class Packaged(Httpd):
     """The package's own configuration and policy before a backend, switched on; engine Off: the same without scheduling."""
 
-    def __init__(self, parts, origin, engine="On", early="", more=""):
+    def __init__(self, parts, origin=None, engine="On", early="", more="", **httpd):
         debian = pathlib.Path(lab.ROOT, "debian")
         text = (debian / "apache2" / "qos_drr.conf").read_text()
-        super().__init__(parts.lab, "packaged", proxy=origin.url, load={"qos_drr": lab.module()}, modules=MODULES, threads=75,
-                         environment=sanitizer_environment(), early=early)
+        super().__init__(parts.lab, "packaged", proxy=origin and origin.url, load={"qos_drr": lab.module()}, modules=MODULES, threads=75,
+                         environment=sanitizer_environment(), early=early, **httpd)
         policy = pathlib.Path(self.path("policy.xml"))
         policy.write_text((debian / "policy.xml").read_text())
         policy.chmod(0o644)
@@ -124,6 +125,56 @@ def test_people_beside_40_long_polls_and_10_locked_calls_keep_their_p95(parts, u
         beside = p95(load(on.address, people + polls + calls, 30, warmup=45))
         assert "set QosPark Off" in on.error_log()
     assert beside <= 1.5 * without, (beside, without)
+
+
+# ---- PHP-FPM, all of whose workers its clients could hold
+
+SCRIPTS = {
+    "page.php": "<?php usleep(50000); echo str_repeat('p', 2048);",
+    "poll.php": "<?php sleep(20); echo 'nothing new';",
+    "call.php": "<?php session_id('one'); session_start(); sleep(3); echo 'ok';",
+}
+
+
+class Php:
+    """PHP-FPM with so many workers, and packaged gateways before it that find its pool under /etc/php."""
+
+    def __init__(self, parts, folder, workers):
+        self.parts, self.folder, self.workers = parts, folder, workers
+        for name, text in SCRIPTS.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o644)
+        sessions = folder / "sessions"
+        sessions.mkdir()
+        sessions.chmod(0o777)
+        self.fpm = PhpFpm(parts.lab, f"php-fpm-{workers}", workers=workers, pool=(f"php_value[session.save_path] = {sessions}",))
+
+    def gateway(self, engine):
+        pools = self.folder / "etc-php/8.2/fpm/pool.d"
+        pools.mkdir(parents=True, exist_ok=True)
+        (pools / "www.conf").write_text(f"[www]\nlisten = {self.fpm.address}\npm.max_children = {self.workers}\n")
+        g = Packaged(self.parts, None, engine, htdocs=str(self.folder), php=self.fpm.address)
+        g.prefix = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/php && exec "$@"', str(self.folder / "etc-php"))
+        return g
+
+
+@pytest.mark.skipif(not os.path.isdir("/etc/php"), reason="no PHP is installed")
+@pytest.mark.parametrize("workers", (20, 60))
+def test_people_beside_40_new_long_polls_and_10_calls_of_one_php_session_keep_their_p95(parts, open_path, workers):
+    """Polls of which nothing is known held every slot for the first ten seconds; then as many were released as PHP-FPM has workers, and more."""
+    people = [{**p, "url": "/page.php"} for p in PEOPLE]
+    others = [dict(name="polls", clients=1, url="/poll.php", source=f"127.0.{120 + i}.1", retry=1000) for i in range(40)]
+    others.append(dict(name="calls", clients=10, url="/call.php", source="127.0.60.1", retry=1000))
+    php = Php(parts, open_path, workers)
+    with php.fpm:
+        with php.gateway("Off") as off:
+            without = p95(load(off.address, people, 8, warmup=1))
+        with php.gateway("On") as on, Load(on.address, people, 30, warmup=5) as visitors:
+            time.sleep(5)
+            with Load(on.address, others, 30):
+                beside = visitors.result()
+        assert set(beside["classes"]["people"]["status"]) == {"200"}, beside["classes"]["people"]
+        assert p95(beside) <= 1.5 * without, (p95(beside), without)
 
 
 def test_step_to_1_4_of_the_capacity_keeps_p95_within_a_second(parts):

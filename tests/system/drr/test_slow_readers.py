@@ -94,13 +94,13 @@ def fpm(parts, open_path):
         yield server
 
 
-@pytest.mark.parametrize("slots, apart", ((" slots=2", 0), ("", 0.5)))
+@pytest.mark.parametrize("slots, apart", ((" slots=2", 0), ("", 0.5), ("", 0)))
 def test_people_keep_their_share_beside_slow_readers_of_php_downloads(new_gateway, fpm, slots, apart):
     """Thirty crawlers held 20 of 20 PHP workers, each by a slot that it had released while it waited for its client: people got no pages."""
     classes = f"QosClass people weight=6 default\nQosClass crawlers weight=1{slots}\nQosRule crawlers user_agent GPTBot\n"
     more = f'ProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
     with new_gateway(window=WORKERS, classes=classes, more=more) as g, Visitors(g) as visitors:
-        visitors.pages(1)
+        visitors.pages(12)
         alone = visitors.pages(SECONDS / 2) * 2
         with Readers(g, CRAWLERS, "/d/download.php", {"User-Agent": "GPTBot"}, apart):
             beside = visitors.pages(SECONDS)
@@ -109,6 +109,23 @@ def test_people_keep_their_share_beside_slow_readers_of_php_downloads(new_gatewa
         if slots:
             crawlers = s["by_class"]["crawlers"]
             assert (crawlers["parked"] + crawlers["outstanding"], crawlers["queued"]) == (2, CRAWLERS - 2)
+
+
+@pytest.mark.parametrize("known", (False, True))
+def test_people_keep_their_share_beside_slow_readers_of_downloads_that_are_known_to_last(new_gateway, fpm, known):
+    """A download that lasted longer than QosPark was taken for a long poll: any number of them was released, without slots."""
+    classes = "QosClass people weight=6 default\nQosClass crawlers weight=1\nQosRule crawlers user_agent GPTBot\n"
+    more = f'ProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n<Location /d/>\n    QosPark time=2\n</Location>\n'
+    with new_gateway(window=WORKERS, classes=classes, more=more) as g, Visitors(g) as visitors:
+        if known:
+            with Readers(g, 1, "/d/download.php", {"User-Agent": "GPTBot"}):
+                time.sleep(5)
+        visitors.pages(12)
+        alone = visitors.pages(SECONDS / 2) * 2
+        with Readers(g, CRAWLERS, "/d/download.php", {"User-Agent": "GPTBot"}):
+            beside = visitors.pages(SECONDS)
+            s = g.status()
+        assert beside >= 0.9 * alone, (beside, alone, s["parked"], s["queued"])
 
 
 def test_a_slow_reader_of_a_file_counts_against_no_slots(new_gateway):
