@@ -67,7 +67,7 @@ struct sim_workers {
     uint32_t workers;
     double   seconds;       /* a response takes, when its job says nothing else */
     double   jitter;        /* +- so much of it, uniform */
-    /* a busy machine: the time of all workers is multiplied by exp(normal(0, pace)), drawn again every half second on average */
+    /* a busy machine: all times are multiplied by exp(normal(0, pace)), drawn again every half second on average */
     double   pace;
     uint64_t seed;
 };
