@@ -215,7 +215,7 @@ static void submit(struct soak *s) {
 static void pick(struct soak *s) {
     rs_time_t again = 0;
     rs_ticket_t t = rs_pick(s->engine, s->now, &again);
-    hear(s, soak_model_picked(&s->model, t));
+    hear(s, soak_model_picked(&s->model, t, again - s->now));
 }
 
 static void progress(struct soak *s, uint32_t i) {

@@ -60,7 +60,8 @@ void soak_model_outlets(struct soak_model *m, const struct rs_outlet_settings *o
 
 const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t outlet, uint32_t owner, uint64_t tag,
                                  enum rs_refusal why, rs_ticket_t t);
-const char *soak_model_picked(struct soak_model *m, rs_ticket_t t);         /* RS_NO_TICKET: nothing may go */
+/* t: RS_NO_TICKET if nothing may go; then the engine wants to be asked again within so many microseconds. */
+const char *soak_model_picked(struct soak_model *m, rs_ticket_t t, rs_time_t within);
 void        soak_model_moved(struct soak_model *m, uint32_t index, enum rs_state to);  /* RS_FREE: its life is over */
 /* all counts and tickets; O(tickets + classes) */
 const char *soak_model_compare(const struct soak_model *m, const rs_engine_t *e);

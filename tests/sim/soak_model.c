@@ -188,8 +188,11 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
     return NULL;
 }
 
-/* Nothing may go: then no outlet with requests waiting may be idle, and a plain window must be full there. */
-static const char *must_stall(const struct soak_model *m) {
+/*
+ * Nothing may go: then no outlet with requests waiting may be idle, and a plain window must be full there.  `within`: the
+ * engine wants to be asked again after so long; for await_us it keeps slots for a class that released them.
+ */
+static const char *must_stall(const struct soak_model *m, rs_time_t within) {
     for (uint32_t o = 0; o < m->cap.outlets; o++) {
         const uint32_t *n = m->at_outlet[o];
         const struct rs_outlet_settings w = window_at(m, o);
@@ -197,7 +200,8 @@ static const char *must_stall(const struct soak_model *m) {
         for (uint32_t c = 0; c < m->numbers; c++)
             if (!at_its_slots(m, c, o)) waiting += flow_of(m, c, o)->queued;
         if (waiting == 0) continue;
-        if (n[RS_RELEASED] + n[RS_PARKED] == 0) return "requests wait at an idle outlet and none is released";
+        if (n[RS_RELEASED] + n[RS_PARKED] == 0 && within > m->settings.await_us)
+            return "requests wait at an idle outlet and none is released";
         if (w.gate == RS_GATE_NONE) return "requests wait at a gate that is always open";
         /* A slot may be kept for a moment (await_us), and for brief requests as long as they come. */
         if (w.gate == RS_GATE_WINDOW && n[RS_RELEASED] < w.window && !m->settings.await_us)
@@ -208,8 +212,8 @@ static const char *must_stall(const struct soak_model *m) {
     return NULL;
 }
 
-const char *soak_model_picked(struct soak_model *m, rs_ticket_t t) {
-    if (t == RS_NO_TICKET) return must_stall(m);
+const char *soak_model_picked(struct soak_model *m, rs_ticket_t t, rs_time_t within) {
+    if (t == RS_NO_TICKET) return must_stall(m, within);
     uint32_t i = rs_ticket_index(t);
     if (i >= m->cap.tickets || m->rows[i].ticket != t || m->rows[i].state != RS_QUEUED)
         return "released what was not queued";
