@@ -461,7 +461,7 @@ static __attribute__((noinline)) rs_time_t awaits(const rs_engine_t *e, const st
         r->given += r->live - f->live;
     }
     r->live = f->live;
-    return free <= r->given && e->now < r->given_at + wait ? r->given_at + wait : 0;
+    return r->given && free <= r->given && e->now < r->given_at + wait ? r->given_at + wait : 0;
 }
 
 /* Who can't pay makes place for the next. */
@@ -552,6 +552,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         r->left = e->now;
         r->live = f->live;
         r->given = 0;
+        r->given_at = 0;
         if (!keep || rs_class_row(e, c)->fresh || r->large > RS_BYTES_MAX) r->large = 0;
         r->weight = f->weight;
         r->where = OUT;

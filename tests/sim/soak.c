@@ -28,6 +28,7 @@ struct soak {
     size_t size;
     rs_engine_t *engine;
     rs_time_t now;
+    rs_time_t latest; /* the engine's clock does not go back with it */
     uint64_t seed, lives, ops;
     uint32_t made;           /* class names so far */
     struct rs_counts counts; /* of all engines */
@@ -166,6 +167,7 @@ static void create(struct soak *s) {
     random_settings(s, &set);
     uint32_t n = random_classes(s, classes, cap.classes);
     for (uint32_t i = 0; i < n; i++) number[i] = i;
+    s->latest = s->now;
     s->engine = rs_create(s->memory[0], s->size, &cap, &set, classes, n, s->now, &why);
     expect(s, s->engine != NULL, why);
     soak_model_configured(&s->model, &set, classes, n, number);
@@ -215,7 +217,8 @@ static void submit(struct soak *s) {
 static void pick(struct soak *s) {
     rs_time_t again = 0;
     rs_ticket_t t = rs_pick(s->engine, s->now, &again);
-    hear(s, soak_model_picked(&s->model, t, again - s->now));
+    if (s->now > s->latest) s->latest = s->now;
+    hear(s, soak_model_picked(&s->model, t, again - s->latest));
 }
 
 static void progress(struct soak *s, uint32_t i) {

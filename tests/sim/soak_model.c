@@ -162,8 +162,8 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
     if (why == RS_SHARE_FULL) {
         m->counts.refused_share++;
         if (m->bulkheads && flow_of(m, class, outlet)->queued) return NULL;
+        if (c->settings.within && c->queued) return NULL; /* for the sake of other keys, whatever else is full */
         if (class_full || total_full) return "refused as beyond its share, and it had another reason";
-        if (c->settings.within && c->queued) return NULL; /* for the sake of other keys */
         return c->queued >= c->own && shared_are_taken(m) ? NULL : "refused as beyond its share, and it was not";
     }
     if (why == RS_TOTAL_FULL) {
@@ -189,8 +189,8 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
 }
 
 /*
- * Nothing may go: then no outlet with requests waiting may be idle, and a plain window must be full there.  `within`: the
- * engine wants to be asked again after so long; for await_us it keeps slots for a class that released them.
+ * Nothing may go: then no outlet with requests waiting may be idle, and a plain window must be full there.  The engine
+ * wants to be asked again `within` so long; for await_us it keeps slots for a class that released them.
  */
 static const char *must_stall(const struct soak_model *m, rs_time_t within) {
     for (uint32_t o = 0; o < m->cap.outlets; o++) {

@@ -165,8 +165,8 @@ END_TEST
 
 /*
  * A busy machine: the pace of all workers changes by some 30 % about twice a second.  The bounds are goals, no bounds
- * of noise: the window stays within `times` the workers on average over the seeds (600 requests could fill one), and the
- * throughput is 0.97 of that with twice as many slots as workers.
+ * of noise: the window stays within `times` the workers on average over the seeds (600 requests could fill one), and
+ * the throughput is 0.97 of that with twice as many slots as workers.
  */
 static const struct busy_row {
     uint32_t workers;
