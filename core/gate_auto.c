@@ -46,8 +46,8 @@
 #define EPOCH_MAX   1000000u
 #define ENOUGH      32u
 #define PAIRS       8
-#define TAKE        20
-#define GIVE        10
+#define TAKE        60
+#define GIVE        30
 #define DOUBT       150  /* a smaller window is not worth the risk of an elasticity beyond this */
 #define CLEAR       200  /* a difference of a single pair that noise does not make */
 #define NOISE_TIMES 3u   /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
