@@ -510,8 +510,9 @@ static const char *check_occupying(const rs_engine_t *e) {
         tickets += rs_mark(keys_first_level(e, rs_row_flow(e, r), rs_key_ticket(e, t)->row));
     }
     for (uint32_t i = 0; i < e->key_rows; i++) {
-        uint32_t most = rs_key_row(e, i)->occupying, flow = rs_key_row(e, i)->flow;
-        if (!most || flow >= e->capacity.outlets * e->capacity.classes) continue;
+        uint32_t most = rs_key_row(e, i)->occupying,
+                 flow = i < e->capacity.keys ? rs_key_row(e, i)->flow : (i - e->capacity.keys) / 2;
+        if (flow >= e->capacity.outlets * e->capacity.classes) continue;
         if (!rs_flow(e, rs_outlet(e, flow / e->capacity.classes), flow % e->capacity.classes)->within) continue;
         tickets -= rs_mark(i) * most;
         for (uint32_t n = 0; n < most && n < RS_OCCUPIED_PART; n++) keys += rs_mark(flow * RS_OCCUPIED_PART + n);
