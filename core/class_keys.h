@@ -146,7 +146,7 @@ uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struc
 void rs_keys_occupy(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
 void rs_keys_vacate(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
 
-/* The outlet or the flow was shut for some requests, or opened again, or a bound of keys changed; sets f->best and f->barred. */
+/* The outlet or the flow was shut for some requests or opened again, or the keys' bound changed; sets both, too. */
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f);
 
 /* Keys that wait, of the first level. */

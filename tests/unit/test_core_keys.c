@@ -600,6 +600,8 @@ START_TEST(damage_is_seen) {
     SEEN(rs_key_ticket(w.e, rs_ticket_index(t))->row, = 1000000, "flow");
     SEEN(f->best, = rs_row(w.e, f->best)->next, "not the next");
     SEEN(f->within, = 1, "levels");
+    SEEN(a->occupying, ++, "occupy");
+    SEEN(f->keys_occupying[RS_OCCUPIED_PART - 1], ++, "occupy");
 #undef SEEN
     close_world(&w);
 }
