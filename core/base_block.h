@@ -90,6 +90,8 @@ struct rs_ticket_row {
 };
 _Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 
+#define RS_OCCUPIED_PART 16u /* the most occupying requests of one key that count against its class */
+
 struct rs_flow {
     uint32_t first, last;           /* order of arrival */
     uint32_t best;                  /* who goes next in its class */
@@ -104,9 +106,12 @@ struct rs_flow {
     uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
     uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
     uint8_t  shut : 1;              /* no further unsure request of it is released */
+    uint8_t  barred : 1;            /* with `within`: each key that waits occupies its part (rs_occupied.h) */
     uint32_t parked;                /* of live */
     uint32_t occupying;             /* of parked: RS_PARKED tickets with `occupies` */
     uint32_t share;                 /* quarters of slots, while `occupying` bounds the class; RS_NIL: no bound */
+    /* with `within`: keys of the first level with more than so many of `occupying` */
+    uint32_t keys_occupying[RS_OCCUPIED_PART];
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
@@ -313,17 +318,32 @@ static inline bool rs_is_shut_out(const struct rs_outlet *o, const struct rs_flo
 static inline bool rs_nobody_waits(const struct rs_outlet *o) { return o->queued == o->held; }
 static inline uint64_t rs_outlet_bit(const struct rs_outlet *o) { return (uint64_t)1 << (o->number & 63); }
 #define RS_QUARTERS 4u
+/* Of its class's bound, as many occupying requests of one key count as half of it, and one at least. */
+static inline uint32_t rs_key_part(const struct rs_flow *f) {
+    uint64_t half = ((uint64_t)f->share + f->share / 2) / RS_QUARTERS / 2;
+    return half < 1 ? 1 : half < RS_OCCUPIED_PART ? (uint32_t)half : RS_OCCUPIED_PART;
+}
+/* A key with as many waits.  One slow upload never stops the pages of its client. */
+static inline uint32_t rs_key_most(const struct rs_flow *f) { return rs_key_part(f) > 2 ? rs_key_part(f) : 2; }
+/* What counts of its requests that are parked and occupy their backend (rs_occupied.h). */
+static inline uint32_t rs_occupying(const struct rs_flow *f) {
+    uint32_t counted = 0;
+    if (!f->within || f->share == RS_NIL) return f->occupying;
+    for (uint32_t n = 0; n < rs_key_part(f); n++) counted += f->keys_occupying[n];
+    return counted;
+}
 /* Of a class with requests that are parked and occupy their backend: it has what its share allows (rs_occupied.h). */
 static inline bool rs_has_its_share(const struct rs_flow *f) {
-    uint64_t share = f->share, running = f->live - f->parked, least = share / 4 / RS_QUARTERS;
+    uint64_t share = f->share, running = f->live - f->parked, least = share / 4 / RS_QUARTERS, occupying;
     if (!f->occupying || f->share == RS_NIL) return false;
-    if (f->occupying > 1 && RS_QUARTERS * ((uint64_t)f->occupying + 1) > share + share / 2) return true;
-    return running && running >= least && RS_QUARTERS * (running + f->occupying) >= share + share / 4;
+    occupying = rs_occupying(f);
+    if (occupying > 1 && RS_QUARTERS * (occupying + 1) > share + share / 2) return true;
+    return running && running >= least && RS_QUARTERS * (running + occupying) >= share + share / 4;
 }
-/* It has as many released here as it may. */
+/* It has as many released here as it may, or each key that waits has. */
 static inline bool rs_is_at_bound(const struct rs_class_row *row, const struct rs_flow *f) {
     if (row->settings.slots && f->live - f->parked + f->occupying >= row->settings.slots) return true;
-    return f->occupying && rs_has_its_share(f);
+    return f->barred || (f->occupying && rs_has_its_share(f));
 }
 static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) {
     return rs_place(e, f->outlet_at8);

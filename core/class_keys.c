@@ -171,26 +171,36 @@ static uint32_t keys_ticket_of(const rs_engine_t *e, const struct rs_flow *f, ui
     return rs_key_row(e, i)->head;
 }
 
+/* Of the first level: it occupies what one key may, while its class has a bound. */
+static bool keys_has_its_part(const rs_engine_t *e, const struct rs_flow *f, uint32_t i) {
+    return f->occupying && f->share != RS_NIL && rs_key_row(e, i)->occupying >= rs_key_most(f);
+}
+
 /*
- * Of the keys whose next request is not shut out the one whose turn it is, RS_NIL if none is found.  A key that joined
- * last stands near the top, where the walk begins: LOOKS bounds it.
+ * The key whose turn it is of those that occupy less than their part: of those whose next request is not shut out, else
+ * of all; RS_NIL if none is found.  A key that joined last stands near the top, where the walk begins: LOOKS bounds it.
  */
 static uint32_t keys_open(const rs_engine_t *e, const struct rs_flow *f, uint32_t top) {
     const struct rs_outlet *o = rs_flow_outlet(e, f);
-    uint32_t found = RS_NIL, looks = LOOKS;
+    uint32_t found = RS_NIL, shut = RS_NIL, looks = LOOKS;
     for (uint32_t i = top; i != RS_NIL && looks--; i = rs_pairing_walk(e, top, i, keys_links)) {
-        if (rs_is_shut_out(o, f, rs_row(e, keys_ticket_of(e, f, i)))) continue;
-        if (found == RS_NIL || keys_above(e, i, found)) found = i;
+        if (keys_has_its_part(e, f, i)) continue;
+        uint32_t *best = rs_is_shut_out(o, f, rs_row(e, keys_ticket_of(e, f, i))) ? &shut : &found;
+        if (*best == RS_NIL || keys_above(e, i, *best)) *best = i;
     }
-    return found;
+    return found != RS_NIL ? found : shut;
 }
 
 static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
     uint32_t top = rs_key_row(e, keys_root(e, f))->head, open;
     f->best = top == RS_NIL ? RS_NIL : keys_ticket_of(e, f, top);
-    if (top == RS_NIL || !f->briefs || !rs_is_shut_out(rs_flow_outlet(e, f), f, rs_row(e, f->best))) return;
+    f->barred = top != RS_NIL && keys_has_its_part(e, f, top);
+    if (top == RS_NIL) return;
+    if (!f->barred && (!f->briefs || !rs_is_shut_out(rs_flow_outlet(e, f), f, rs_row(e, f->best)))) return;
     open = keys_open(e, f, top);
-    if (open != RS_NIL) f->best = keys_ticket_of(e, f, open);
+    if (open == RS_NIL) return;
+    f->best = keys_ticket_of(e, f, open);
+    f->barred = 0;
 }
 
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f) { keys_set_best(e, f); }
@@ -344,6 +354,18 @@ static uint32_t keys_first_level(const rs_engine_t *e, const struct rs_flow *f, 
     return i;
 }
 
+void rs_keys_occupy(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
+    struct rs_key_row *k = rs_key_row(e, keys_first_level(e, f, rs_key_ticket(e, t)->row));
+    if (k->occupying < RS_OCCUPIED_PART) f->keys_occupying[k->occupying]++;
+    k->occupying++;
+}
+
+void rs_keys_vacate(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
+    struct rs_key_row *k = rs_key_row(e, keys_first_level(e, f, rs_key_ticket(e, t)->row));
+    k->occupying--;
+    if (k->occupying < RS_OCCUPIED_PART) f->keys_occupying[k->occupying]--;
+}
+
 /*
  * What it can bring, as its key counts it.  No more than what no window is as large as; so a key would need tens of
  * thousands of such responses before its sum began anew.
@@ -453,6 +475,7 @@ const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {
     if (why) return why;
     if (tickets != f->queued) return "keys have lost a ticket";
     keys_set_best(e, &copy);
+    if (copy.barred != f->barred) return "a class's keys are barred and are not, or the other way round";
     return copy.best == best ? NULL : "the first of the key whose turn it is is not the next";
 }
 
@@ -476,6 +499,30 @@ static const char *check_busy(const rs_engine_t *e) {
         if (!root) keys += k->busy != 0;
     }
     return counted == released && keys == held ? NULL : "keys have other released tickets than there are";
+}
+
+/* Each key counts its tickets that occupy their backend, and each flow its keys by that count. */
+static const char *check_occupying(const rs_engine_t *e) {
+    uint64_t tickets = 0, keys = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) != RS_PARKED || !r->occupies || !rs_row_flow(e, r)->within) continue;
+        tickets += rs_mark(keys_first_level(e, rs_row_flow(e, r), rs_key_ticket(e, t)->row));
+    }
+    for (uint32_t i = 0; i < e->key_rows; i++) {
+        uint32_t most = rs_key_row(e, i)->occupying,
+                 flow = i < e->capacity.keys ? rs_key_row(e, i)->flow : (i - e->capacity.keys) / 2;
+        if (flow >= e->capacity.outlets * e->capacity.classes) continue;
+        if (!rs_flow(e, rs_outlet(e, flow / e->capacity.classes), flow % e->capacity.classes)->within) continue;
+        tickets -= rs_mark(i) * most;
+        for (uint32_t n = 0; n < most && n < RS_OCCUPIED_PART; n++) keys += rs_mark(flow * RS_OCCUPIED_PART + n);
+    }
+    for (uint32_t flow = 0; flow < e->capacity.outlets * e->capacity.classes; flow++) {
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, flow / e->capacity.classes), flow % e->capacity.classes);
+        for (uint32_t n = 0; f->within && n < RS_OCCUPIED_PART; n++)
+            keys -= rs_mark(flow * RS_OCCUPIED_PART + n) * f->keys_occupying[n];
+    }
+    return tickets || keys ? "what keys occupy of their backend does not add up" : NULL;
 }
 
 /* Of the first level each key stands among its class's rests with what its tickets can bring, and nothing else does. */
@@ -537,5 +584,6 @@ const char *rs_keys_check_rows(const rs_engine_t *e) {
     }
     if (users != tickets) return "keys have users that are not there";
     const char *why = check_busy(e);
+    if (!why) why = check_occupying(e);
     return why ? why : check_keys_rests(e);
 }

@@ -77,6 +77,7 @@ struct rs_key_row {
      * of the last level the tickets that are released, else the keys that have any; kept where the gate counts bytes
      */
     uint32_t busy;
+    uint32_t occupying;             /* of the first level the parked tickets that occupy their backend */
 };
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
@@ -117,7 +118,7 @@ static inline void rs_keys_note(const rs_engine_t *e, uint32_t t, const uint64_t
 
 /* t is in use: it has a row, whose user it is until rs_keys_end.  Queued ones: rs_keys_push does it. */
 uint32_t rs_keys_enter(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
-/* These set f->best. */
+/* These set f->best and f->barred. */
 void rs_keys_push(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
 /* It waits no longer: its key pays for it, or it is gone. */
 void rs_keys_release(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
@@ -141,7 +142,11 @@ void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const st
  */
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
-/* The outlet or the flow was shut for some requests, or opened again; sets f->best. */
+/* A released ticket was parked and occupies its backend, or a parked one does so no more; sets nothing else. */
+void rs_keys_occupy(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
+void rs_keys_vacate(const rs_engine_t *e, struct rs_flow *f, uint32_t t);
+
+/* The outlet or the flow was shut for some requests or opened again, or the keys' bound changed; sets both, too. */
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f);
 
 /* Keys that wait, of the first level. */

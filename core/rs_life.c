@@ -142,6 +142,16 @@ static RARELY void let_go(rs_engine_t *e, struct rs_outlet *o, const struct rs_c
     f->held = 0;
 }
 
+/* What bounds its keys may have changed, or which of them is next: `best` was. */
+static RARELY void look_at_bound(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t best) {
+    const struct rs_class_row *row = rs_class_row(e, f->class);
+    bool held = f->held;
+    if (f->within && (f->occupying | f->barred)) rs_keys_reselect(e, f);
+    hold_back(e, o, row, f);
+    let_go(e, o, row, f);
+    if (f->best != best && f->queued && !held && !f->held) rs_sched_ops(e)->head(e, o, f->class);
+}
+
 /* Which classes are active may have changed: so have the bounds of those that occupy their backend. */
 static RARELY void set_shares(rs_engine_t *e) {
     e->occupied_at = e->now + RS_OCCUPIED_EVERY;
@@ -152,9 +162,7 @@ static RARELY void set_shares(rs_engine_t *e) {
             struct rs_flow *f = rs_flow(e, o, c);
             if (!f->occupying) continue;
             f->share = rs_occupied_share(o, f, weights);
-            if (!(e->watch & RS_WATCH_BOUNDS)) continue;
-            hold_back(e, o, rs_class_row(e, c), f);
-            let_go(e, o, rs_class_row(e, c), f);
+            if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
         }
     }
 }
@@ -227,9 +235,9 @@ static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, s
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
     if (f->within) rs_keys_push(e, f, t);
     if (ops->enter) ops->enter(e, o, t);
-    if (f->held) return RS_OK;
-    if (f->queued == 1) ops->backlog(e, o, f->class);
-    else if (f->best == t || f->best != best) ops->head(e, o, f->class);
+    if (!f->held && f->queued == 1) ops->backlog(e, o, f->class);
+    else if (!f->held && (f->best == t || f->best != best)) ops->head(e, o, f->class);
+    if (f->within && e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
     return RS_OK;
 }
 
@@ -348,6 +356,7 @@ static void leave_queue(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, uin
     unqueue(e, o, row, f, t, r, 0);
     if (!f->held && !f->queued) ops->drained(e, o, class);
     else if (!f->held && f->best != best) ops->head(e, o, class);
+    if (f->within && e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
     go_idle(e, o, f, class);
     row->counts.cancelled++;
 }
@@ -380,7 +389,8 @@ static RARELY void tell_key(rs_engine_t *e, struct rs_flow *f, const struct rs_t
     uint32_t best = f->best, t = rs_ticket_index(rs_row_ticket(r));
     if (more) rs_keys_charge(e, f, t, more);
     if (less) rs_keys_refund(e, f, t, less);
-    if (f->best != best && !f->held) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, rs_flow_outlet(e, f), f, best);
+    else if (f->best != best && !f->held) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
 }
 
 /* ---- queues that stand (rs.h) ------------------------------------------------------------------------------------ */
@@ -660,12 +670,14 @@ static void stop_occupying(rs_engine_t *e, struct rs_flow *f, struct rs_ticket_r
     r->occupies = 0;
     f->occupying--;
     e->occupying--;
+    if (f->within) rs_keys_vacate(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
-static void start_occupying(rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f) {
+static void start_occupying(rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     f->occupying++;
     e->occupying++;
     if (!rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
+    if (f->within) rs_keys_occupy(e, f, t);
     f->share = rs_occupied_share(o, f, rs_active_weights(e, o));
 }
 
@@ -689,11 +701,9 @@ static bool park(rs_engine_t *e, rs_time_t now, rs_ticket_t t, bool occupies, bo
     row->parked++;
     row->counts.parked++;
     f->parked++;
-    if (r->occupies) start_occupying(e, o, f);
+    if (r->occupies) start_occupying(e, o, f, rs_ticket_index(t));
     if (f->shut) look_at_flow(e, o, f);
-    if (!(e->watch & RS_WATCH_BOUNDS)) return true;
-    hold_back(e, o, row, f);
-    let_go(e, o, row, f);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
     return true;
 }
 
@@ -711,7 +721,7 @@ bool rs_occupies_no_more(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_flow *f = rs_row_flow(e, r);
     stop_occupying(e, f, r);
     if (f->shut) look_at_flow(e, rs_flow_outlet(e, f), f);
-    if (e->watch & RS_WATCH_BOUNDS) let_go(e, rs_flow_outlet(e, f), rs_row_class(e, r), f);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, rs_flow_outlet(e, f), f, f->best);
     return true;
 }
 
@@ -731,9 +741,7 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     row->counts.resumed++;
     f->parked--;
     stop_occupying(e, f, r);
-    if (!(e->watch & RS_WATCH_BOUNDS)) return true;
-    hold_back(e, o, row, f);
-    let_go(e, o, row, f);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
     return true;
 }
 
@@ -782,7 +790,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     set_free(e, r, t);
     f->live--;
     if (f->shut) look_at_flow(e, o, f);
-    if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, f->best);
     if (r->charged > r->received || !(f->live | f->queued) || e->watch & (RS_WATCH_ENDS | RS_WATCH_KEYS))
         return life_settle(e, o, f, r, t);
     return true;
@@ -860,5 +868,6 @@ void rs_charge_keyed(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t out
     uint32_t best = f->best;
     if (!f->within) return;
     rs_keys_charge_key(e, f, key, at_most_max(bytes));
-    if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, class);
+    if (e->watch & RS_WATCH_BOUNDS) look_at_bound(e, o, f, best);
+    else if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, class);
 }

@@ -14,6 +14,13 @@
  * - A class that waits for slots between requests has less than its bound on average.  So it may have a quarter more
  *   than its share, running and occupying.  What that is too much, the discipline charges.
  *
+ * If keys share the class (class_keys.h), the requests that one key occupies bound that key:
+ *
+ * - Of one key half the bound counts against its class, rs_key_part: so one client alone cannot stop the others.
+ * - A key that occupies as many, and two at least, waits (rs_key_most) while requests of other keys are released.
+ * - So a class occupies no more than its bound.  Where a burst of one key was released before it was parked, half of
+ *   the bound comes on top.  Two keys can still reach the bound of their class.
+ *
  * Shares are counted in quarters of a slot: of 2.9 slots, two are 0.7.  A class that has been alone for RS_WINDOW_QUIET
  * has no bound.
  *

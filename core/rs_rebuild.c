@@ -97,6 +97,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             rs_queue_clear(f);
             f->live = f->parked = f->occupying = f->held = 0;
             f->share = RS_NIL;
+            f->barred = 0;
+            for (uint32_t i = 0; i < RS_OCCUPIED_PART; i++) f->keys_occupying[i] = 0;
             f->came = 0;
             f->briefs = f->unsures = 0;
             f->demand = f->demand_unsure = 0;
@@ -135,6 +137,7 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
         if (r->occupies) {
             f->occupying++;
             e->occupying++;
+            if (f->within) rs_keys_occupy(e, f, rs_ticket_index(rs_row_ticket(r)));
             if (!rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
         }
         o->working += r->works;

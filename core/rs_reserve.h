@@ -157,7 +157,7 @@ static RARELY void set_shut(rs_engine_t *e, struct rs_outlet *o, uint32_t shut) 
 
 /* Its requests at the backend are more now, or fewer, or what it leaves to others is. */
 static APART void look_at_flow(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {
-    uint64_t present = (uint64_t)f->live - f->parked + f->occupying;
+    uint64_t present = (uint64_t)f->live - f->parked + rs_occupying(f);
     bool shut = o->unsures_queued && f->leaves && present && present + f->leaves >= o->open_below;
     if (shut == f->shut) return;
     f->shut = shut;

@@ -600,7 +600,140 @@ START_TEST(damage_is_seen) {
     SEEN(rs_key_ticket(w.e, rs_ticket_index(t))->row, = 1000000, "flow");
     SEEN(f->best, = rs_row(w.e, f->best)->next, "not the next");
     SEEN(f->within, = 1, "levels");
+    SEEN(a->occupying, ++, "occupy");
+    SEEN(f->keys_occupying[RS_OCCUPIED_PART - 1], ++, "occupy");
 #undef SEEN
+    close_world(&w);
+}
+END_TEST
+
+/* ---- requests that occupy their backend -------------------------------------------------------------------------- */
+
+/* Visitors by their keys, weight 1, beside members, weight 4 and active: of 16 slots the visitors' share is 3.2. */
+static void open_visitors(struct world *w, uint32_t within) {
+    const char *why = "";
+    struct rs_class_settings classes[2];
+    open_keyed(w, RS_SCHED_DRR, within, 16, 256, 1024);
+    free(w->memory);
+    w->cap.classes = 2;
+    classes[0] = classes[1] = w->classes[0];
+    snprintf(classes[1].name, sizeof classes[1].name, "members");
+    classes[1].weight = 4;
+    classes[1].within = 0;
+    w->size = rs_size(&w->cap);
+    w->memory = aligned_alloc(64, w->size);
+    memset(w->memory, 0xa5, w->size);
+    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, classes, 2, 0, &why);
+    ck_assert_msg(w->e != NULL, "%s", why);
+    w->now = 1000000;
+    ask(w, 1, MEAN);
+    serve(w, next(w), MEAN);
+}
+
+/* All that are released now are parked while they occupy their backend; returns how many. */
+static uint32_t occupy_all(struct world *w) {
+    rs_ticket_t t[64];
+    uint32_t n = 0;
+    while ((t[n] = next(w)) != RS_NO_TICKET) n++;
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert(rs_park_occupying(w->e, w->now, t[i]));
+        sound(w);
+    }
+    return n;
+}
+
+/* Pages of other visitors that are released within a second; each asks for one at a time, 50 ms long. */
+static uint32_t pages_of_others(struct world *w, uint32_t visitors) {
+    uint32_t pages = 0;
+    rs_ticket_t out[64];
+    for (uint32_t v = 1; v <= visitors; v++) ask_as(w, v, 0, MEAN);
+    for (uint32_t step = 0; step < 20; step++, w->now += 50000) {
+        uint32_t n = 0;
+        rs_ticket_t member = ask(w, 1, MEAN), t;
+        while ((t = next(w)) != RS_NO_TICKET) out[n++] = t;
+        sound(w);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t a = a_of(w, out[i]);
+            serve(w, out[i], MEAN);
+            if (out[i] == member) continue;
+            ck_assert_uint_ne(a, 100);
+            pages++;
+            ask_as(w, a, 0, MEAN);
+        }
+        sound(w);
+    }
+    return pages;
+}
+
+/* Six POSTs from one address, each with one byte of its body, stopped the pages of all other visitors. */
+START_TEST(test_slow_posts_of_one_client_leave_their_class_to_its_other_visitors) {
+    struct world w;
+    open_visitors(&w, (uint32_t)_i % 2 + 1);
+    for (uint32_t i = 0; i < 6; i++) ask_as(&w, 100, i, MEAN);
+    ck_assert_uint_eq(occupy_all(&w), 6);
+    for (uint32_t i = 0; i < 4; i++) ask_as(&w, 100, i, MEAN);
+    /* the client itself waits */
+    ck_assert(next(&w) == RS_NO_TICKET);
+    if (_i > 1) ck_assert(!rs_rebuild(w.e, w.now));
+    /* two at one time: of half its bound, which counts, and two running is all that the class may have */
+    ck_assert_uint_eq(pages_of_others(&w, 5), 40);
+    close_world(&w);
+}
+END_TEST
+
+/* Slow POSTs one after another, and no other visitor waits: one client occupied all of its class's bound. */
+START_TEST(test_slow_posts_one_by_one_occupy_half_of_their_class_s_bound) {
+    struct world w;
+    uint32_t n = 0;
+    open_visitors(&w, 1);
+    for (uint32_t i = 0; i < 6; i++, w.now += 1000) {
+        ask_as(&w, 100, 0, MEAN);
+        n += occupy_all(&w);
+    }
+    ck_assert_uint_eq(n, 2);
+    ck_assert_uint_eq(pages_of_others(&w, 5), 40);
+    /* without another active class there is no bound */
+    w.now += 2 * RS_WINDOW_QUIET;
+    for (rs_ticket_t t; (t = next(&w)) != RS_NO_TICKET;) serve(&w, t, MEAN);
+    sound(&w);
+    ck_assert_uint_eq(stats(&w).queued, 0);
+    close_world(&w);
+}
+END_TEST
+
+/* Slow POSTs of many clients occupy what those of one class may, and no more: members keep their share. */
+START_TEST(test_slow_posts_of_many_clients_occupy_their_class_s_bound) {
+    struct world w;
+    uint32_t n = 0;
+    open_visitors(&w, 1);
+    for (uint32_t i = 0; i < 30; i++, w.now += 1000) {
+        ask_as(&w, 100 + i, 0, MEAN);
+        n += occupy_all(&w);
+    }
+    ck_assert_uint_eq(n, 4);
+    close_world(&w);
+}
+END_TEST
+
+/* A client whose POSTs have ended, or whose backend is done, is served again; a cancelled page bars nothing. */
+START_TEST(test_client_is_served_again_when_its_slow_post_has_ended) {
+    struct world w;
+    rs_ticket_t post[2];
+    open_visitors(&w, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        post[i] = ask_as(&w, 100, 0, MEAN);
+        ck_assert(next(&w) == post[i] && rs_park_occupying(w.e, w.now, post[i]));
+    }
+    rs_ticket_t page = ask_as(&w, 100, 0, MEAN), other = ask_as(&w, 1, 0, MEAN);
+    sound(&w);
+    ck_assert(rs_cancel(w.e, w.now, other));
+    sound(&w);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    if (_i == 0) ck_assert(rs_occupies_no_more(w.e, w.now, post[0]));
+    else if (_i == 1) ck_assert(rs_abort(w.e, w.now, post[0]));
+    else ck_assert(rs_resume(w.e, w.now, post[0]));
+    sound(&w);
+    ck_assert(next(&w) == page);
     close_world(&w);
 }
 END_TEST
@@ -656,6 +789,10 @@ int main(void) {
     tcase_add_loop_test(c, levels_change_in_flight, 0, RS_SCHED_COUNT);
     tcase_add_test(c, what_can_not_be_is_refused);
     tcase_add_test(c, damage_is_seen);
+    tcase_add_loop_test(c, test_slow_posts_of_one_client_leave_their_class_to_its_other_visitors, 0, 4);
+    tcase_add_test(c, test_slow_posts_one_by_one_occupy_half_of_their_class_s_bound);
+    tcase_add_test(c, test_slow_posts_of_many_clients_occupy_their_class_s_bound);
+    tcase_add_loop_test(c, test_client_is_served_again_when_its_slow_post_has_ended, 0, 3);
     tcase_add_test(c, a_swarm_has_room);
     suite_add_tcase(s, c);
     return run_suite(s);

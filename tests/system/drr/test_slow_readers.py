@@ -56,21 +56,21 @@ class Readers:
 
 
 class Visitors:
-    """Each gets one page after the other.  A context manager."""
+    """Each gets one page after the other, from the next of `sources`.  A context manager."""
 
-    def __init__(self, g):
-        self.g, self.over, self.got = g, threading.Event(), []
-        self.threads = [threading.Thread(target=self.visit) for _ in range(VISITORS)]
+    def __init__(self, g, n=VISITORS, sources=("127.0.0.1",), headers=None):
+        self.g, self.headers, self.over, self.got = g, headers or {"Cookie": "session=1"}, threading.Event(), []
+        self.threads = [threading.Thread(target=self.visit, args=(sources[i % len(sources)],)) for i in range(n)]
 
     def __enter__(self):
         for t in self.threads:
             t.start()
         return self
 
-    def visit(self):
-        with self.g.connect(deadline=60) as c, contextlib.suppress(TimeoutError):
+    def visit(self, source):
+        with self.g.connect(deadline=60, source=source) as c, contextlib.suppress(TimeoutError):
             while not self.over.is_set():
-                if c.ask("GET", "/d/page.php", headers={"Cookie": "session=1"}).status == 200:
+                if c.ask("GET", "/d/page.php", headers=self.headers).status == 200:
                     self.got.append(time.monotonic())
 
     def pages(self, seconds):
@@ -126,6 +126,29 @@ def test_people_keep_their_share_beside_slow_readers_of_downloads_that_are_known
             beside = visitors.pages(SECONDS)
             s = g.status()
         assert beside >= 0.9 * alone, (beside, alone, s["parked"], s["queued"])
+
+
+@pytest.mark.parametrize("apart", (0, 0.5))
+def test_six_slow_posts_of_one_client_leave_their_class_to_its_other_visitors(new_gateway, fpm, apart):
+    """Six POSTs from one address, each with one byte of its body, were all that their class might have: its other visitors got no page."""
+    classes = "QosClass members weight=4\nQosClass anonymous weight=1 within=client/24/48 default\nQosRule members user_agent Member\n"
+    more = f'ProxyPassMatch "^/d/(.*)$" "fcgi://{fpm.address}{fpm.folder}/$1"\n'
+    post = http1.request_bytes("POST", "/d/page.php", headers={"Content-Length": "100000"}) + b"x"
+    with new_gateway(window=16, classes=classes, more=more) as g, Visitors(g, 6, headers={"User-Agent": "Member"}) as members, \
+            Visitors(g, 4, [f"127.0.{i}.1" for i in range(1, 5)]) as others, contextlib.ExitStack() as posts:
+        others.pages(2)
+        before, alone = len(members.got), others.pages(SECONDS)
+        members_alone = len(members.got) - before
+        for _ in range(6):
+            posts.enter_context(g.connect(source="127.0.9.1")).send(post)
+            time.sleep(apart)
+        g.until(lambda s: s["parked"] >= 2, "the first POSTs parked")
+        others.pages(1)
+        before, beside = len(members.got), others.pages(SECONDS)
+        s = g.status()
+        # The POSTs count as two of four that the class may have: two pages of four run at one time.
+        assert beside >= 0.4 * alone, (beside, alone, s["parked"], s["queued"])
+        assert len(members.got) - before >= 0.9 * members_alone, (len(members.got) - before, members_alone)
 
 
 def test_a_slow_reader_of_a_file_counts_against_no_slots(new_gateway):
