@@ -407,9 +407,9 @@ def test_cycle_in_the_slots_of_one_class_is_named_and_ends(new_gateway, parts):
 
 
 def test_stalled_window_is_named_and_serves_pages_though_each_is_refused_before_a_stall_is_seen(new_gateway):
-    """Two long polls had both slots.  With the default delay every page was refused for 10 s, and log and doctor were silent."""
+    """Two long polls had both slots.  With delay= every page was refused for 10 s, and log and doctor were silent."""
     name = fresh("polls")
-    with new_gateway(window=2, wait=50, classes=ONE_CLASS, more="QosDelay 500\nQosPark time=600\n") as g, contextlib.ExitStack() as stack:
+    with new_gateway(window=2, wait=50, classes="QosClass all weight=1 delay=500 default\n", more="QosPark time=600\n") as g, contextlib.ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(g.connect(deadline=60)).send("GET", f"/b/gate/{name}")
         g.until_outstanding(2)
