@@ -400,9 +400,9 @@ def test_cycle_in_the_slots_of_one_class_is_named_and_ends(new_gateway, parts):
         began = time.monotonic()
         for c in connections:
             c.send("GET", fetching(parts, g.port))
-        wait_for(lambda: "window of server is stalled" in g.log(), 5.5, "the line in the log")
+        wait_for(lambda: "window of server is stalled" in g.log(), 15, "the line in the log")
         assert [c.receive().status for c in connections] == [200] * 3
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 30
         assert g.settled()["stalls"] >= 1
 
 
