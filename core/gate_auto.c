@@ -23,9 +23,9 @@
  * one standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the
  * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
  *
- * NOISE.  The pace of a busy machine changes from epoch to epoch.  A rule that takes what is more likely than not walks
- * upwards then: 4 workers got windows of 40 to 100.  So a pair is very clear only beyond NOISE_TIMES the mean
- * difference of two base epochs in a row, and an undecided test upwards changes nothing.
+ * NOISE.  The pace of a busy machine changes from epoch to epoch.  A rule that takes the likelier answer drifts upwards
+ * then.  So one pair is very clear only beyond NOISE_TIMES the mean difference of two base epochs in a row, and an
+ * undecided test upwards changes nothing.
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at
  * the server, where weights say nothing; a server that ends its responses in bursts needs as many again in the queues,
@@ -53,7 +53,7 @@
 #define NOISE_TIMES 3u   /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
 #define NOISE_FIRST 100u /* thousandths, until it is measured */
 #define STEP_MIN    60
-#define SLACK_RUN   4   /* epochs that nobody fills, until a smaller window is tried, */
+#define SLACK_RUN   4   /* epochs with free slots, until a smaller window is tried, */
 #define SLACK_LOW   4u  /* and none below this: a few clients would wait for nothing while it is */
 #define ELASTIC     700 /* the next probe may be twice as large */
 #define NOT_BUSY    333 /* beyond the share cap: below this the server is the bottleneck */

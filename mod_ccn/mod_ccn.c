@@ -85,7 +85,7 @@ static void tell_left(const char *why) {
                  why);
 }
 
-static const struct shm_host host = { tell_lost, tell_left, NULL, NULL, NULL };
+static const struct shm_host host = { .lost = tell_lost, .left = tell_left };
 
 static void leave_pages(const char *why) { shm_area_damaged(&P.view, why); }
 

@@ -173,7 +173,13 @@ static void tell_left(const char *why) {
                  why);
 }
 
-static const struct shm_host host = { tell_lost, tell_left, qos_account_had_slot, qos_park_learn, qos_park_may };
+static const struct shm_host host = {
+    .lost = tell_lost,
+    .left = tell_left,
+    .had_slot = qos_account_had_slot,
+    .parked_long = qos_park_learn,
+    .may_park = qos_park_may,
+};
 
 /* The segment of before, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {

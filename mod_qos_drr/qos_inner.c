@@ -238,7 +238,7 @@ int qos_inner_post_read(request_rec *r) {
     char others[QOS_OUTER_TEXT];
 
     if (P.row == SHM_NO_ROW) return DECLINED;
-    /* A redirect inside the server has the pool of the request before it, whose field was taken out. */
+    /* An internal redirect uses the pool of the first request.  The field was taken out of that one already. */
     apr_pool_userdata_get(&before, CAME_WITH, r->pool);
     if (before) return DECLINED;
     came = &qos_conn_of(r->connection)->came;
@@ -317,7 +317,7 @@ static void add_token(request_rec *r, const struct qos_request *q) {
     struct qos_outer outer = came->outer;
     char token[QOS_OUTER_TOKEN + 1] = "";
 
-    /* Also of one whose outer request excuses no more. */
+    /* A scheduled request has a token of its own, also if an outer request came with it. */
     if (q && q->ticket != RS_NO_TICKET) outer.ticket = q->ticket;
     outer.depth++;
     if (outer.ticket != RS_NO_TICKET) qos_outer_write(P.sizes.outer_key, outer, token);

@@ -320,8 +320,8 @@ static bool is_for_good(const struct shm_row *row) {
 }
 
 /*
- * The time of a parked request that waits teaches how long its URL takes, and is not charged.  That of one whose client
- * is slow is charged while it occupies its backend, and is none of its URL's.
+ * The time of a parked request that waits teaches how long its URL takes, and is not charged.  If a client is slow, the
+ * time is charged while the request occupies its backend, and teaches nothing about its URL.
  */
 static void tell_slot_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
     uint64_t since = atomic_load_explicit(&row->slot_since, memory_order_relaxed);

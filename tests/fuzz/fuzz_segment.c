@@ -81,8 +81,8 @@ static void note_left(const char *why) { (void)why; }
 static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, uint64_t us) {
     rs_progress(of->engine, now, t, us);
 }
-static const struct shm_host host = { note_lost, note_left, note_slot, NULL, NULL };
-static const struct shm_host loop_host = { note_lost, note_left, NULL, NULL, NULL };
+static const struct shm_host host = { .lost = note_lost, .left = note_left, .had_slot = note_slot };
+static const struct shm_host loop_host = { .lost = note_lost, .left = note_left };
 
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6, .delay_ms = 1 },

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """packaged.py - httpd with the configuration and the policy of the Debian package, after the administrator has changed QosEngine."""
+import json
 import os
 import re
+import urllib.request
 
 from . import lab
 from .examples import MODULES
@@ -30,6 +32,10 @@ class Packaged(Httpd):
             os.makedirs(pools)
             os.symlink(fpm.path("fpm.conf"), os.path.join(pools, "www.conf"))
             self.prefix = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/php && exec "$@"', self.path("php"))
+
+    def status(self):
+        with urllib.request.urlopen(f"http://{self.address}/qos-status?json", timeout=10) as response:
+            return json.load(response)
 
     def ready(self):
         return self.generations() > 0 and super().ready()

@@ -899,7 +899,7 @@ static const struct walk
             { 16, 51 }, { 19, 58 }, { 16, 51 }, { 19, 58 },  { 22, 67 },  { 19, 61 },  { 22, 67 },  { 19, 61 },
             { 22, 67 }, { 25, 75 }, { 22, 70 }, { 25, 75 },  { 22, 70 },  { 25, 75 },  { 29, 88 },  { 25, 79 },
             { 29, 88 }, { 25, 79 }, { 29, 88 }, { 58, 174 }, { 29, 117 }, { 58, 174 }, { 29, 117 }, { 58, 174 } } },
-        /* 5 clients of idle hands: nobody is kept waiting for long; then many. */
+        /* 5 clients of idle hands: no client is kept waiting for long; then many. */
         { { .fixed = 20000, .clients = 5, .bytes = 2000 },
           { .fixed = 20000, .bytes = 2000 },
           20,
@@ -972,7 +972,7 @@ static const struct walk
             { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 19, 30 }, { 28, 30 },
             { 19, 30 }, { 28, 30 }, { 19, 30 }, { 13, 21 }, { 19, 21 }, { 13, 21 }, { 19, 21 }, { 13, 21 },
             { 9, 15 },  { 13, 15 }, { 9, 15 },  { 13, 15 }, { 9, 15 },  { 6, 11 },  { 9, 11 },  { 6, 11 } } },
-        /* 18 clients: a larger window that nobody fills is not tried for ever. */
+        /* 18 clients: a larger window that they do not fill is not tried for ever. */
         { { .fixed = 50000, .hands = 16, .clients = 18, .bytes = 2000 },
           { .each = 3000, .clients = 18, .bytes = 2000 },
           16,

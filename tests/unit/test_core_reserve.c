@@ -55,16 +55,17 @@ static uint32_t release_all(struct world *w) {
     return n;
 }
 
-START_TEST(long_requests_leave_the_slots_that_brief_ones_of_another_class_used) {
+/* Requests of this estimate leave two slots to brief ones of another class, until there was none for five seconds. */
+static void leave_two_slots(uint64_t estimate) {
     struct world w;
     open_timed(&w, 0);
     serve_brief_ones(&w, 0);
-    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, LONG);
+    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, estimate);
     ck_assert_uint_eq(release_all(&w), WINDOW - 2);
     rs_ticket_t brief = ask_by(&w, 0, 0, BRIEF);
     ck_assert(next(&w) == brief);
     sound(&w);
-    /* Five seconds without a brief request: the long ones have all slots. */
+    /* Five seconds without a brief request: the others have all slots. */
     serve(&w, brief, BRIEF);
     w.now += 5100000;
     uint32_t released = release_all(&w);
@@ -72,6 +73,8 @@ START_TEST(long_requests_leave_the_slots_that_brief_ones_of_another_class_used) 
     ck_assert_uint_eq(released + release_all(&w), 2);
     close_world(&w);
 }
+
+START_TEST(long_requests_leave_the_slots_that_brief_ones_of_another_class_used) { leave_two_slots(LONG); }
 END_TEST
 
 START_TEST(long_requests_without_brief_ones_have_the_whole_window) {
@@ -201,22 +204,7 @@ START_TEST(rebuild_of_an_outlet_that_is_shut_is_sound_and_opens_it) {
 END_TEST
 
 /* A burst of requests of which only the kind is known: each may turn out to last for minutes. */
-START_TEST(unsure_requests_leave_the_slots_that_another_class_used) {
-    struct world w;
-    open_timed(&w, 0);
-    serve_brief_ones(&w, 0);
-    for (uint32_t i = 0; i < 20; i++) ask_by(&w, 1, i, BRIEF | RS_UNSURE);
-    ck_assert_uint_eq(release_all(&w), WINDOW - 2);
-    rs_ticket_t brief = ask_by(&w, 0, 0, BRIEF);
-    ck_assert(next(&w) == brief);
-    sound(&w);
-    serve(&w, brief, BRIEF);
-    w.now += 5100000;
-    uint32_t released = release_all(&w);
-    w.now += 100000; /* one waits for the class that released its slot last (await_us) */
-    ck_assert_uint_eq(released + release_all(&w), 2);
-    close_world(&w);
-}
+START_TEST(unsure_requests_leave_the_slots_that_another_class_used) { leave_two_slots(BRIEF | RS_UNSURE); }
 END_TEST
 
 START_TEST(unsure_requests_leave_the_slots_that_known_ones_of_other_keys_used) {

@@ -35,7 +35,7 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
     ck_assert((rs_state(of->engine, t) == RS_RELEASED || rs_state(of->engine, t) == RS_PARKED) && now && us);
     told_slot[rs_ticket_index(t)] += us;
 }
-static const struct shm_host host = { note_lost, note_left, note_slot, NULL, NULL };
+static const struct shm_host host = { .lost = note_lost, .left = note_left, .had_slot = note_slot };
 
 static void make_segment(void) {
     struct shm_size size = { .owners = 4, .classes = 4, .tickets = 64, .area = 1024 };

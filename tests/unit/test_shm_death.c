@@ -50,7 +50,7 @@ static uint32_t lost_requests;
 
 static void note_lost(pid_t process, uint32_t requests) { (void)process, lost_requests += requests; }
 static void note_left(const char *why) { ck_abort_msg("%s", why); }
-static const struct shm_host host = { note_lost, note_left, NULL, NULL, NULL };
+static const struct shm_host host = { .lost = note_lost, .left = note_left };
 
 static void make_segment(void) {
     struct shm_size size = { .owners = 4, .classes = 4, .tickets = 64, .area = 64 };

@@ -29,7 +29,13 @@ static void note_long(const struct shm_view *of, rs_ticket_t t, uint64_t us) {
     long_parked++;
 }
 static bool may_park(const struct shm_view *of, uint32_t at) { return rs_parked_at(of->engine, at) < park_most; }
-static const struct shm_host host = { note_lost, note_left, note_slot, note_long, may_park };
+static const struct shm_host host = {
+    .lost = note_lost,
+    .left = note_left,
+    .had_slot = note_slot,
+    .parked_long = note_long,
+    .may_park = may_park,
+};
 
 static void set_up(void) {
     const struct shm_size size = { .owners = 2, .classes = 2, .tickets = 64, .outlets = 3 };
