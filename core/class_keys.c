@@ -178,7 +178,8 @@ static bool keys_has_its_part(const rs_engine_t *e, const struct rs_flow *f, uin
 
 /*
  * The key whose turn it is, of those that occupy less than their part.  Keys with a next request that is not shut out
- * come before the others.  RS_NIL: none is found.  A key that joined last stands near the top, where the walk begins: LOOKS bounds it.
+ * come before the others.  RS_NIL: none is found.  LOOKS bounds the walk: it begins at the top, and a key that joined
+ * last is near the top.
  */
 static uint32_t keys_open(const rs_engine_t *e, const struct rs_flow *f, uint32_t top) {
     const struct rs_outlet *o = rs_flow_outlet(e, f);

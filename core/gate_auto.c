@@ -14,7 +14,8 @@
  * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an
  * epoch: unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
  * responses take equally long end them in bursts. By responses and by bytes: one of the two is steady, which depends on
- * what the server is short of; the steadier one of a test counts.
+ * what the server is short of; the steadier one of a test counts.  Where costs are times in a slot (await_us), the bytes
+ * are these times, and only responses count: times in a slot / response times is the number at the server itself.
  *
  * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
  * up with an elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three
@@ -22,6 +23,9 @@
  * what is asked for.  Two standard errors above TAKE is worth a larger window.  Below GIVE is worth a smaller one, if
  * one standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the
  * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
+ *
+ * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
+ * response time of QUICK this cost is small: a third of TAKE is then worth a larger window, without the errors.
  *
  * NOISE.  The pace of a busy machine changes from epoch to epoch.  A rule that takes the likelier answer drifts upwards
  * then.  So one pair is very clear only beyond NOISE_TIMES the mean difference of two base epochs in a row, and an
@@ -48,10 +52,11 @@
 #define PAIRS       8
 #define TAKE        60
 #define GIVE        30
-#define DOUBT       150  /* a smaller window is not worth the risk of an elasticity beyond this */
-#define CLEAR       200  /* a difference of a single pair that noise does not make */
-#define NOISE_TIMES 3u   /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
-#define NOISE_FIRST 100u /* thousandths, until it is measured */
+#define QUICK       20000u /* microseconds */
+#define DOUBT       150    /* a smaller window is not worth the risk of an elasticity beyond this */
+#define CLEAR       200    /* a difference of a single pair that noise does not make */
+#define NOISE_TIMES 3u     /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
+#define NOISE_FIRST 100u   /* thousandths, until it is measured */
 #define STEP_MIN    60
 #define SLACK_RUN   4   /* epochs with free slots, until a smaller window is tried, */
 #define SLACK_LOW   4u  /* and none below this: a few clients would wait for nothing while it is */
@@ -209,16 +214,21 @@ static int is_clear(const struct tally *t, int64_t border) {
     return away * away > 9 * error_squared(t);
 }
 
-/* Is the mean above the border by two times its error? */
-static int exceeds(const struct tally *t, int64_t border) {
+/* Is the mean above the border by `errors` times its error? */
+static int exceeds(const struct tally *t, int64_t border, int64_t errors) {
     int64_t away = t->sum / t->n - border;
-    return t->n > 1 && away > 0 && away * away > 4 * error_squared(t);
+    return t->n > 1 && away > 0 && away * away > errors * errors * error_squared(t);
 }
 
 /* May the truth, one error away from the mean, be more than the border? */
 static int may_exceed(const struct tally *t, int64_t border) {
     int64_t room = border - t->sum / t->n;
     return t->n < 2 || room < 0 || room * room < error_squared(t);
+}
+
+/* Is the mean response time at the base below QUICK?  Speeds are requests a microsecond times 2^20. */
+static int is_quick(const struct automatic *a) {
+    return a->base_speed.present16 << 16 < QUICK * a->base_speed.responses;
 }
 
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
@@ -258,13 +268,19 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
     }
     const struct tally *t = spread(&a->by_bytes) < spread(&a->by_responses) ? &a->by_bytes : &a->by_responses;
     int64_t mean = t->sum / t->n, beyond = (a->way == UP ? a->probe : a->base) > cap_of(a, s);
-    int64_t take_at = beyond ? NOT_BUSY : TAKE, give_at = beyond ? NOT_BUSY : GIVE;
+    int quick = is_quick(a);
+    int64_t take_at = beyond  ? NOT_BUSY
+                      : quick ? TAKE / 3
+                              : TAKE,
+            give_at = beyond  ? NOT_BUSY
+                      : quick ? GIVE / 3
+                              : GIVE;
     if (t->n < (beyond ? PAIRS / 2 : PAIRS) && !is_clear(t, a->way == UP ? take_at : give_at)) {
         begin_base(a, now);
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? exceeds(t, take_at) : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT)))
+    if (a->way == UP ? exceeds(t, take_at, quick ? 0 : 2) : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT)))
         auto_gate_take(a, s, probe, mean, now);
     else auto_gate_leave(a, now);
 }
@@ -332,6 +348,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
     }
     if (!auto_gate_is_over(m, a->window, now)) return;
     struct speed speed = speed_of(m);
+    if (s->await_us) speed.bytes = speed.responses;
     int slack = m->slack * 8 > m->ends;
     if (slack) a->most = m->most;
     learn_cap(o, a);

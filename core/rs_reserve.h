@@ -42,8 +42,8 @@
  * turn out to be long.  Then others that are known to be brief go beside them, until the outstanding requests are as
  * many as the long ones + peak, or as twice the window, or as its upper bound.
  *
- * The discipline passes over flows with a next request that is shut out.  The engine looks at the outlet's state whenever it
- * chooses, and adds up the classes every RESERVE_EVERY at most.
+ * The discipline passes over flows with a next request that is shut out.  The engine looks at the outlet's state
+ * whenever it chooses, and adds up the classes every RESERVE_EVERY at most.
  */
 #ifndef FAIRGATE_RS_RESERVE_H
 #define FAIRGATE_RS_RESERVE_H

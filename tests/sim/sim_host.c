@@ -217,7 +217,9 @@ static void finish(struct sim *s, struct sim_job *j) {
 static void read_some(struct sim *s, struct sim_job *j) {
     uint64_t bytes = j->unread;
     if (bytes) {
-        int was = rs_progress(s->engine, micros(s), j->ticket, bytes);
+        uint64_t slot_us = (uint64_t)((s->now - j->released) * 1e6);
+        int was =
+            rs_progress(s->engine, micros(s), j->ticket, s->setup->classes[j->class].slot_timed ? slot_us : bytes);
         assert(was);
         j->unread -= bytes;
         j->received += bytes;
@@ -307,6 +309,7 @@ static void pump(struct sim *s) {
         assert(j->ticket == t);
         tell(s, j, false);
         s->outstanding++;
+        j->released = s->now;
         s->setup->server->ops->start(s->setup->server, s, j, s->now);
     }
     s->again = again == RS_NEVER ? SIM_NEVER : (double)again / 1e6;

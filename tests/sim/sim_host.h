@@ -50,6 +50,7 @@ struct sim_class {
     double            spread;           /* of SIM_WRONG */
     int               length_hidden;    /* no Content-Length: rs_header is never called */
     int               timed;            /* what is counted is microseconds: a worker takes so long for a response */
+    int               slot_timed;       /* the engine is charged microseconds from release to end, as mod_qos_drr does */
     double            pause_from, pause_to;     /* asks nothing in between */
     /*
      * A client gives up a request after so many seconds, exponential (0 = never), and asks again.  One that waits is
@@ -113,7 +114,7 @@ struct sim_job {
     uint32_t    index, serial, class, client, owner;
     uint64_t    size, unread, received;
     double      work;           /* seconds of a worker; 0 = the server's own figure */
-    double      submitted;
+    double      submitted, released;
     uint8_t     sent;           /* the server has no more of it */
     uint8_t     parked, given_up;
 };

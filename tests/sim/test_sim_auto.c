@@ -210,9 +210,75 @@ START_TEST(an_unsteady_pace_does_not_widen_the_window) {
 }
 END_TEST
 
+/* Response times after the step, and the largest window. */
+struct after_step {
+    uint32_t n, widest;
+    double took[20000];
+};
+
+#define STEP_AT 20.0
+
+static void note_response(const struct sim_job *j, double took, void *arg) {
+    struct after_step *seen = arg;
+    if (j->submitted < STEP_AT || seen->n == 20000) return;
+    seen->took[seen->n++] = took;
+}
+
+static void note_window(struct sim *sim, void *arg) {
+    struct after_step *seen = arg;
+    uint32_t window = rs_window(sim_engine(sim));
+    if (getenv("TRACE")) printf("%.1f:%u ", sim_now(sim), window);
+    if (window > seen->widest) seen->widest = window;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(a_step_of_demand_does_not_widen_the_window) {
+    struct after_step *seen = calloc(1, sizeof *seen);
+    struct sim_class class = { .weight = 1,
+                               .size = SIM_FIXED,
+                               .bytes = 2048,
+                               .estimate = SIM_EXACT,
+                               .delay_ms = 1000,
+                               .slot_timed = 1,
+                               .arrivals = 280,
+                               .step_at = STEP_AT,
+                               .step_to = 560 };
+    struct sim_setup setup = { .classes = &class,
+                               .nclasses = 1,
+                               .seed = (uint64_t)_i + 1,
+                               .warm = 1,
+                               .until = 30,
+                               .ended = note_response,
+                               .arg = seen,
+                               .hook_every = 0.1,
+                               .hook = note_window };
+    rs_settings_default(&setup.settings);
+    setup.settings.sched = RS_SCHED_DRR;
+    setup.settings.await_us = 50000;
+    setup.settings.window = 16;
+    setup.settings.gate = getenv("FIXED") ? RS_GATE_WINDOW : RS_GATE_AUTO;
+    setup.server =
+        sim_workers_new(&(struct sim_workers){ .workers = 16, .seconds = 0.04, .jitter = 0.05, .seed = setup.seed });
+    struct sim_result r = sim_run(&setup);
+    sim_server_free(&setup.server);
+    qsort(seen->took, seen->n, sizeof *seen->took, by_value);
+    printf("step, seed %d: p95 %.0f ms of %u responses, widest window %u\n", _i + 1,
+           1000 * seen->took[seen->n * 95 / 100], seen->n, seen->widest);
+    sim_result_free(&r);
+    free(seen);
+}
+END_TEST
+
 int main(void) {
-    const TTest *tests[] = { the_auto_window_finds_the_best, few_clients_are_not_probed_into_the_server,
-                             a_window_that_nobody_fills_comes_down, nobody_waits_where_hands_are_idle,
-                             an_unsteady_pace_does_not_widen_the_window };
-    return test_sim_run("auto", tests, 5, sizeof rows / sizeof *rows);
+    const TTest *tests[] = { the_auto_window_finds_the_best,
+                             few_clients_are_not_probed_into_the_server,
+                             a_window_that_nobody_fills_comes_down,
+                             nobody_waits_where_hands_are_idle,
+                             an_unsteady_pace_does_not_widen_the_window,
+                             a_step_of_demand_does_not_widen_the_window };
+    return test_sim_run("auto", tests, 6, sizeof rows / sizeof *rows);
 }
