@@ -468,6 +468,8 @@ def test_a_rock_store_beside_it(new_workers):
     os.chmod(store, 0o777)
     p.config = p.always + scheduled(1, **TWO) + f"cache_dir rock {store} 64\nmemory_cache_mode disk\ncache_mem 0 MB\n"
     p.make_stores()
+    # Squid's own, with scheduling off, too: a worker looks for the page while it is on its way to the disk, and fetches it.
+    p.expected.append("BUG: missing ENTRY_REQUIRES_COLLAPSING")
     with p:
         assert p.pid_of("squid-disk-3") and p.pid_of("squid-coord-4")
         page = "/" + fresh("cached/rock")
