@@ -80,6 +80,7 @@ struct rs_ticket_row {
     uint8_t   brief : 1;            /* expected to keep its slot shortly (rs_reserve.h) */
     uint8_t   unsure : 1;           /* brief, but that is known of its kind only */
     uint8_t   works : 1;            /* with RS_PARKED: one of its backend's few workers serves it */
+    uint8_t   began_brief : 1;      /* brief as it was submitted */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
     /*

@@ -11,18 +11,24 @@
  * both alike.  Differences are relative to the mean of the two, in thousandths, and a probe upwards and one downwards
  * estimate the same number.
  *
- * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an
- * epoch: unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
- * responses take equally long end them in bursts. By responses and by bytes: one of the two is steady, which depends on
- * what the server is short of; the steadier one of a test counts.  Where costs are times in a slot (await_us), the bytes
- * are these times, and only responses count: times in a slot / response times is the number at the server itself.
+ * THROUGHPUT comes from Little's law: number at the server / mean response time, over the responses that end in an
+ * epoch.  Unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
+ * responses take equally long end them in bursts.  The gate has it by responses and by bytes.  One of the two is steady,
+ * depending on what the server is short of, and the steadier one of a test counts.  Where costs are times in a slot
+ * (await_us), only responses count: times in a slot / response times is the number at the server, not its throughput.
  *
  * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
- * up with an elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three
- * turns of the server; below 0 the server is past its knee.  Else the mean decides, as soon as it is clearly away from
- * what is asked for.  Two standard errors above TAKE is worth a larger window.  Below GIVE is worth a smaller one, if
- * one standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the
- * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
+ * up with an elasticity near 1 the probe becomes the base, and the next probe is twice as large: 8 to 32 takes three
+ * turns of the server.  Below 0 the server is past its knee.  Else the mean decides, as soon as it is clearly away from
+ * TAKE or GIVE.  Two standard errors above TAKE is worth a larger window.  Below GIVE is worth a smaller one, if one
+ * standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the gate
+ * pauses, longer each time.  A base with quite another throughput (the server changed) begins anew, upwards.
+ *
+ * MIXED requests.  Brief and long requests (rs_reserve.h) have very different response times: which of them end in an
+ * epoch would decide its mean.  So a brief one counts as a part of a long one, the ratio of their usual response times.
+ * An epoch is saturated if most of its brief requests take LATE times as long as usual: requests queue at the server.
+ * Then a probe upwards ends at once, and a smaller window than a saturated base is taken after one pair that does not
+ * speak against it.
  *
  * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
  * response time of QUICK this cost is small: a third of TAKE is then worth a larger window, without the errors.
@@ -43,43 +49,52 @@
  */
 #include "gate.h"
 
-#define FLOOR       2u
-#define NORMAL      16u
-#define EPOCH_MIN   100000u /* microseconds */
+#define FLOOR          2u
+#define NORMAL         16u
+#define EPOCH_MIN      100000u /* microseconds */
 /* for a server that does not end `enough` in that time, if a window's worth has ended */
-#define EPOCH_MAX   1000000u
-#define ENOUGH      32u
-#define PAIRS       8
-#define TAKE        60
-#define GIVE        30
-#define QUICK       20000u /* microseconds */
-#define DOUBT       150    /* a smaller window is not worth the risk of an elasticity beyond this */
-#define CLEAR       200    /* a difference of a single pair that noise does not make */
-#define NOISE_TIMES 3u     /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
-#define NOISE_FIRST 100u   /* thousandths, until it is measured */
-#define STEP_MIN    60
-#define SLACK_RUN   4   /* epochs with free slots, until a smaller window is tried, */
-#define SLACK_LOW   4u  /* and none below this: a few clients would wait for nothing while it is */
-#define ELASTIC     700 /* the next probe may be twice as large */
-#define NOT_BUSY    333 /* beyond the share cap: below this the server is the bottleneck */
-#define ALL_IDLE    900
-#define CHANGED     300 /* two bases that differ by so much are of different servers */
-#define REST_MAX    64u /* epochs */
-#define EPS_MAX     4000
+#define EPOCH_MAX      1000000u
+#define ENOUGH         32u
+#define PAIRS          8
+#define TAKE           60
+#define GIVE           30
+#define QUICK          20000u /* microseconds */
+#define DOUBT          150    /* a smaller window is not worth the risk of an elasticity beyond this */
+#define CLEAR          200    /* a difference of a single pair that noise does not make */
+#define NOISE_TIMES    3u     /* mean differences of two equal epochs that one pair must show beyond CLEAR or CHANGED */
+#define NOISE_FIRST    100u   /* thousandths, until it is measured */
+#define STEP_MIN       60
+#define SLACK_RUN      4   /* epochs with free slots, until a smaller window is tried, */
+#define SLACK_LOW      4u  /* and none below this: a few clients would wait for nothing while it is */
+#define ELASTIC        700 /* the next probe may be twice as large */
+#define NOT_BUSY       333 /* beyond the share cap: below this the server is the bottleneck */
+#define ALL_IDLE       900
+#define CHANGED        300 /* two bases that differ by so much are of different servers */
+#define REST_MAX       64u /* epochs */
+#define EPS_MAX        4000
+#define LATE           2u
+#define LATE_LEAST     3u /* brief requests */
+#define REST_SATURATED 32u /* epochs, after a probe that saturated the server */
+#define WHOLE          65536u
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
 enum way { UP, DOWN };
+enum kind { BRIEF, LONG, KINDS };
 
 struct meter {
-    uint64_t ends, bytes, time; /* time: sum of response times */
-    uint64_t present;           /* sum over the ends of how many were at the server */
-    uint32_t slack, most;       /* ends that left nobody waiting; the most that were at the server */
+    uint64_t ends, bytes;
+    uint64_t time[KINDS]; /* sums of response times */
+    uint32_t n[KINDS];    /* responses in these sums */
+    uint64_t present;     /* sum over the ends of how many were at the server */
+    uint32_t slack, most; /* ends that left nobody waiting; the most that were at the server */
     rs_time_t since;
 };
 
 struct speed {
-    uint64_t responses, bytes, present16;
-}; /* present16: mean number at the server x 16 */
+    uint64_t responses, bytes;
+    uint64_t present16; /* mean number at the server x 16 */
+    uint64_t mean_us;   /* response time */
+};
 
 struct tally {
     int64_t n, sum, squares;
@@ -97,6 +112,9 @@ struct automatic {
     uint32_t elastic;         /* the last clear answer: the server has idle hands here */
     uint32_t noise8;          /* running mean x 8 of how much two base epochs in a row differ, in thousandths */
     uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
+    uint32_t late, on_time;   /* brief requests that ended since the epoch began, with its settling */
+    uint32_t saturated;       /* at the base most of them were late */
+    uint64_t usual[KINDS];    /* running mean of the response time in base epochs, microseconds; 0 = not known */
     struct meter meter;
     struct speed base_speed;
     struct tally by_responses, by_bytes;
@@ -117,6 +135,7 @@ static void begin_epoch(struct automatic *a, enum phase phase, uint32_t window, 
     a->settle = window == a->window ? 0 : larger;
     a->phase = a->settle ? phase : phase + 1;
     a->window = window;
+    a->late = a->on_time = 0;
     a->meter = (struct meter){ .since = now };
 }
 
@@ -226,14 +245,25 @@ static int may_exceed(const struct tally *t, int64_t border) {
     return t->n < 2 || room < 0 || room * room < error_squared(t);
 }
 
-/* Is the mean response time at the base below QUICK?  Speeds are requests a microsecond times 2^20. */
-static int is_quick(const struct automatic *a) {
-    return a->base_speed.present16 << 16 < QUICK * a->base_speed.responses;
-}
-
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
 static int is_elastic(const struct automatic *a, int64_t elasticity) {
     return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE);
+}
+
+/* Do most brief requests of this epoch take too long?  Then requests queue at the server. */
+static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEAST && a->late > a->on_time; }
+
+static void note_brief(struct automatic *a, rs_time_t took) {
+    if (!a->usual[LONG]) return; /* brief ones alone are no mix */
+    if (took > LATE * a->usual[BRIEF]) a->late++;
+    else a->on_time++;
+}
+
+static void leave_saturated(struct automatic *a, rs_time_t now) {
+    a->elastic = 0;
+    if (a->rest_next < REST_SATURATED) a->rest_next = REST_SATURATED;
+    a->failed = 1; /* rest at once */
+    auto_gate_leave(a, now);
 }
 
 static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
@@ -260,7 +290,8 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         auto_gate_leave(a, now); /* idle hands: do not keep anybody waiting to know it better */
         return;
     }
-    if (a->by_responses.n == 1 && (a->way == UP ? loss : gain)) {
+    bool better = a->saturated ? a->by_responses.sum < NOT_BUSY : gain;
+    if (a->by_responses.n == 1 && (a->way == UP ? loss : better)) {
         a->elastic = 0;
         if (a->way == DOWN) auto_gate_take(a, s, probe, 0, now);
         else auto_gate_leave(a, now);
@@ -268,13 +299,9 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
     }
     const struct tally *t = spread(&a->by_bytes) < spread(&a->by_responses) ? &a->by_bytes : &a->by_responses;
     int64_t mean = t->sum / t->n, beyond = (a->way == UP ? a->probe : a->base) > cap_of(a, s);
-    int quick = is_quick(a);
-    int64_t take_at = beyond  ? NOT_BUSY
-                      : quick ? TAKE / 3
-                              : TAKE,
-            give_at = beyond  ? NOT_BUSY
-                      : quick ? GIVE / 3
-                              : GIVE;
+    bool quick = a->base_speed.mean_us < QUICK;
+    int64_t part = quick ? 3 : 1;
+    int64_t take_at = beyond ? NOT_BUSY : TAKE / part, give_at = beyond ? NOT_BUSY : GIVE / part;
     if (t->n < (beyond ? PAIRS / 2 : PAIRS) && !is_clear(t, a->way == UP ? take_at : give_at)) {
         begin_base(a, now);
         return;
@@ -285,12 +312,32 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
     else auto_gate_leave(a, now);
 }
 
-static struct speed speed_of(const struct meter *m) {
-    unsigned __int128 time = m->time ? m->time : 1, present16 = m->present * 16 / m->ends;
-    unsigned __int128 responses = (m->ends * present16 << 16) / time, bytes = (m->bytes * present16 << 6) / time;
-    unsigned __int128 most = (uint64_t)1 << 52;
+/* What a brief response counts: its part of a long one x WHOLE. */
+static uint64_t part_of_brief(const struct automatic *a) {
+    if (!a->usual[BRIEF] || !a->usual[LONG] || a->usual[BRIEF] > a->usual[LONG]) return WHOLE;
+    return a->usual[BRIEF] * WHOLE / a->usual[LONG];
+}
+
+static struct speed speed_of(const struct automatic *a, const struct rs_settings *s) {
+    const struct meter *m = &a->meter;
+    uint64_t n = (uint64_t)m->n[BRIEF] + m->n[LONG], sum = m->time[BRIEF] + m->time[LONG];
+    unsigned __int128 time = sum ? sum : 1, present16 = m->present * 16 / m->ends, most = (uint64_t)1 << 52;
+    unsigned __int128 work = m->n[BRIEF] * part_of_brief(a) + (uint64_t)m->n[LONG] * WHOLE;
+    unsigned __int128 responses = (work * present16 << 16) / time, bytes = (m->bytes * present16 << 22) / time;
+    if (s->await_us) bytes = responses;
     return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most),
-                           (uint64_t)present16 };
+                           (uint64_t)present16, n ? sum / n : 0 };
+}
+
+/* After a base epoch, between tests.  A shorter response time counts at once, a longer one by a 64th. */
+static void learn_usual(struct automatic *a) {
+    for (int k = 0; k < KINDS; k++) {
+        if (!a->meter.n[k]) continue;
+        uint64_t mean = a->meter.time[k] / a->meter.n[k] + 1;
+        /* The unit of base_speed is another one from now on. */
+        if (!a->usual[k]) a->base_speed = (struct speed){ 0 };
+        a->usual[k] = a->usual[k] && mean > a->usual[k] ? a->usual[k] + (mean - a->usual[k]) / 64 : mean;
+    }
 }
 
 static int auto_gate_is_over(const struct meter *m, uint32_t window, rs_time_t now) {
@@ -307,8 +354,8 @@ static void end_base(struct automatic *a, const struct rs_settings *s, struct sp
     int changed = known && ((responses > most && bytes > most) || (responses < -most && bytes < -most));
     if (known && !changed) a->noise8 += (uint32_t)(responses < 0 ? -responses : responses) - a->noise8 / 8;
     a->base_speed = speed;
-    if (a->slack && !a->by_responses.n) a->way = DOWN;
-    if (changed) {
+    if ((a->slack || a->saturated) && !a->by_responses.n) a->way = DOWN;
+    if (changed && !a->saturated) {
         a->way = UP;
         a->failed = a->rest = a->rest_next = 0;
         begin_test(a, s, 0, now);
@@ -332,6 +379,13 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
                             const struct rs_ticket_row *r) {
     struct automatic *a = auto_gate_state(o);
     struct meter *m = &a->meter;
+    enum kind kind = r->began_brief ? BRIEF : LONG;
+    if (kind == BRIEF) note_brief(a, now - r->released);
+    if (a->phase >= SETTLE_PROBE && a->way == UP && is_saturated(a)) {
+        leave_saturated(a, now);
+        o->open_below = a->window;
+        return;
+    }
     if (a->settle) {
         if (--a->settle) return;
         a->phase++;
@@ -343,12 +397,16 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
     m->present += o->outstanding + 1;
     m->ends++;
     if (!r->was_parked) {
-        m->time += now - r->released;
+        m->n[kind]++;
+        m->time[kind] += now - r->released;
         m->bytes += r->received;
     }
     if (!auto_gate_is_over(m, a->window, now)) return;
-    struct speed speed = speed_of(m);
-    if (s->await_us) speed.bytes = speed.responses;
+    if (a->phase == BASE && !a->by_responses.n) {
+        a->saturated = is_saturated(a);
+        learn_usual(a);
+    }
+    struct speed speed = speed_of(a, s);
     int slack = m->slack * 8 > m->ends;
     if (slack) a->most = m->most;
     learn_cap(o, a);
@@ -361,7 +419,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
             a->elastic = 0;
         }
         forget_pairs(a);
-        a->base_speed = (struct speed){ 0, 0, 0 };
+        a->base_speed = (struct speed){ 0 };
         begin_base(a, now);
     } else if (a->phase == BASE) {
         end_base(a, s, speed, now);

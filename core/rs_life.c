@@ -281,6 +281,7 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->was_parked = r->occupies = r->works = 0;
     f->came = now;
     r->brief = !(e->watch & RS_WATCH_LONGS) || (is_brief(e, o, estimate) && !(said & RS_LONG));
+    r->began_brief = r->brief;
     r->unsure = e->watch & RS_WATCH_LONGS && said & RS_UNSURE && r->brief;
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
