@@ -26,9 +26,9 @@
  *
  * MIXED requests.  Brief and long requests (rs_reserve.h) have very different response times: which of them end in an
  * epoch would decide its mean.  So a brief one counts as a part of a long one, the ratio of their usual response times.
- * An epoch is saturated if most of its brief requests take LATE times as long as usual: requests queue at the server.
- * Then a probe upwards ends at once, and a smaller window than a saturated base is taken after one pair that does not
- * speak against it.
+ * An epoch is saturated if most of its brief requests take LATE times as long as usual and LATE_BY more: requests queue
+ * at the server.  Then a probe upwards ends at once.  After a saturated base, one pair that does not speak against a
+ * smaller window is enough to take it.
  *
  * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
  * response time of QUICK this cost is small: a third of TAKE is then worth a larger window, without the errors.
@@ -73,8 +73,9 @@
 #define REST_MAX       64u /* epochs */
 #define EPS_MAX        4000
 #define LATE           2u
-#define LATE_LEAST     3u /* brief requests */
-#define REST_SATURATED 32u /* epochs, after a probe that saturated the server */
+#define LATE_BY        50000u /* microseconds: shorter waits cost clients little, and a busy machine makes them */
+#define LATE_LEAST     3u     /* brief requests */
+#define REST_SATURATED 32u    /* epochs, after a probe that saturated the server */
 #define WHOLE          65536u
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
@@ -255,7 +256,7 @@ static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEA
 
 static void note_brief(struct automatic *a, rs_time_t took) {
     if (!a->usual[LONG]) return; /* brief ones alone are no mix */
-    if (took > LATE * a->usual[BRIEF]) a->late++;
+    if (took > LATE * a->usual[BRIEF] + LATE_BY) a->late++;
     else a->on_time++;
 }
 
