@@ -152,6 +152,10 @@ static RARELY void select_again(rs_engine_t *e, struct rs_outlet *o, struct rs_f
 static RARELY void set_shut(rs_engine_t *e, struct rs_outlet *o, uint32_t shut) {
     bool opened = o->shut & ~shut;
     o->shut = shut;
+    for (uint32_t c = 0; opened && c < e->classes; c++) {
+        struct rs_flow *f = rs_flow(e, o, c);
+        if (f->queued && f->within) rs_keys_reselect(e, f); /* the discipline compares the next requests of all */
+    }
     for (uint32_t c = 0; c < e->classes; c++) select_again(e, o, rs_flow(e, o, c), opened);
 }
 

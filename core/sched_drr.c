@@ -343,17 +343,24 @@ static int64_t beyond_saved(const rs_engine_t *e, const struct drr *d, const str
     return (r->deficit - (most > need ? most : need)) / r->weight;
 }
 
+/* It takes part when the outlet opens: its next request was shut out, or is long. */
+static inline bool is_for_opening(const rs_engine_t *e, const struct drr_row *r, const struct rs_flow *f) {
+    return r->where == SHUT || (r->where != OUT && !rs_row(e, f->best)->brief);
+}
+
 /*
  * The outlet is open for long requests again, perhaps for one of them.  The class that is owed most for its weight
- * comes first: each of the others has earned its next request as well, and order alone would decide.  What all of them
- * earned alike and could not spend is forgotten: else the first one would go on for long.
+ * comes first: each of the others has earned its next request as well, and order alone would decide.  That holds for
+ * classes with keys, too, which are in a round with their brief requests.  What all of them earned alike and could not
+ * spend is forgotten: else the first one would go on for long.
  */
 static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     int64_t common = INT64_MAX, most = INT64_MIN;
-    uint32_t behind = RS_NIL, c;
-    for (c = d->list[SHUT].first; c != RS_NIL; c = drr_row_of(d, c)->next) {
+    uint32_t behind = RS_NIL;
+    for (uint32_t c = 0; c < e->classes; c++) {
         struct drr_row *r = drr_row_of(d, c);
         struct rs_flow *f = rs_flow(e, o, c);
+        if (!is_for_opening(e, r, f)) continue;
         earn(e, d, r, f);
         int64_t beyond = beyond_saved(e, d, r, f),
                 owed = bounded(r->deficit - ((__int128)f->owed << RS_FINE)) / r->weight;
@@ -362,11 +369,13 @@ static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outle
         most = owed;
         behind = c;
     }
-    while ((c = d->list[SHUT].first) != RS_NIL) {
+    for (uint32_t c = 0; c < e->classes; c++) {
         struct drr_row *r = drr_row_of(d, c);
+        struct rs_flow *f = rs_flow(e, o, c);
+        if (!is_for_opening(e, r, f)) continue;
         if (common > 0) r->deficit -= common * r->weight;
         take_out(d, c);
-        if (c != behind) place(e, d, c, r, rs_flow(e, o, c), need_of(e, rs_flow(e, o, c)));
+        if (c != behind) place(e, d, c, r, f, need_of(e, f));
     }
     place(e, d, behind, drr_row_of(d, behind), rs_flow(e, o, behind), need_of(e, rs_flow(e, o, behind)));
 }
