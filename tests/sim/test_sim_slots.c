@@ -158,8 +158,8 @@ static void by_client(uint32_t client, uint32_t asked, uint64_t key[RS_KEY_LEVEL
 /*
  * One page in twenty of the heaviest class takes 100 times as long as the others, and its clients have a key each.  Its
  * brief pages go beside its long ones, so it is hardly ever shut out whole when slots for long requests open.  Such a
- * slot went to other classes then: 2.1 : 2.7 : 1.3 instead of 7 : 2 : 1.  Shares of the slots of long requests within 6 points
- * (2,000 long requests: 1 point of noise).
+ * slot went to other classes then: 2.1 : 2.7 : 1.3 instead of 7 : 2 : 1.  Bound: 6 points (2,000 long requests: 1 point
+ * of noise).
  */
 START_TEST(brief_pages_do_not_cost_a_class_its_slots_for_long_ones) {
     enum { MIXED, LONG_A, BRIEF, LONG_B, N };
