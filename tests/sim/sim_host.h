@@ -50,7 +50,7 @@ struct sim_class {
     double            spread;           /* of SIM_WRONG */
     int               length_hidden;    /* no Content-Length: rs_header is never called */
     int               timed;            /* what is counted is microseconds: a worker takes so long for a response */
-    int               slot_timed;       /* the engine is charged microseconds from release to end, as mod_qos_drr does */
+    int               slot_timed;       /* the engine is charged what a slot was held for, as by mod_qos_drr */
     double            pause_from, pause_to;     /* asks nothing in between */
     /*
      * A client gives up a request after so many seconds, exponential (0 = never), and asks again.  One that waits is

@@ -212,8 +212,8 @@ END_TEST
 
 /*
  * The package's defaults: costs are times in a slot, and a bound of 1 s on delay.  Demand steps from 0.7 to 1.4 times
- * what 16 workers of 40 ms can do.  A time in a slot grows with the window, so a gate that takes it for throughput finds
- * each larger window better: it went to 256 slots, and p95 was 1.05 to 1.2 s.  Bounds: the goal for p95, and one
+ * what 16 workers of 40 ms can do.  A time in a slot grows with the window, so a gate that takes it for throughput
+ * finds each larger window better: it went to 256 slots, and p95 was 1.05 to 1.2 s.  Bounds: the goal for p95, and one
  * doubling.
  */
 #define STEP_AT      20.0
@@ -284,8 +284,8 @@ START_TEST(a_step_of_demand_does_not_widen_the_window) {
 END_TEST
 
 /*
- * Eight people with pages of 100 ms and pauses of 400 ms, and 80 crawler connections with pages of 4 s at a tenth of the
- * weight; the window begins at 8, as in the package.  Returns people's pages, and in *worked the seconds of work.
+ * Eight people with pages of 100 ms and pauses of 400 ms, and 80 crawler connections with pages of 4 s at a tenth of
+ * the weight; the window begins at 8, as in the package.  Returns people's pages, and in *worked the seconds of work.
  */
 static double run_slow_crawlers(int gate, uint32_t workers, bool beside, uint64_t seed, double *worked) {
     struct sim_class classes[] = {
