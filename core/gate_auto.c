@@ -14,8 +14,9 @@
  * THROUGHPUT comes from Little's law: number at the server / mean response time, over the responses that end in an
  * epoch.  Unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
  * responses take equally long end them in bursts.  The gate has it by responses and by bytes.  One of the two is
- * steady, depending on what the server is short of, and the steadier one of a test counts.  Where costs are times in a slot
- * (await_us), only responses count: times in a slot / response times is the number at the server, not its throughput.
+ * steady, depending on what the server is short of, and the steadier one of a test counts.  Where costs are times in
+ * a slot (await_us), only responses count: times in a slot / response times is the number at the server, not its
+ * throughput.
  *
  * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
  * up with an elasticity near 1 the probe becomes the base, and the next probe is twice as large: 8 to 32 takes three

@@ -715,7 +715,7 @@ START_TEST(test_slow_posts_of_many_clients_occupy_their_class_s_bound) {
 }
 END_TEST
 
-/* A client is served again when its POSTs have ended or the backend is done with them.  A cancelled page bars nothing. */
+/* A client is served again when the backend is done with its POSTs.  A cancelled page bars nothing. */
 START_TEST(test_client_is_served_again_when_its_slow_post_has_ended) {
     struct world w;
     rs_ticket_t post[2];
