@@ -13,10 +13,9 @@
  *
  * THROUGHPUT comes from Little's law: number at the server / mean response time, over the responses that end in an
  * epoch.  Unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
- * responses take equally long end them in bursts.  The gate has it by responses and by bytes.  One of the two is
- * steady, depending on what the server is short of, and the steadier one of a test counts.  Where costs are times in
- * a slot (await_us), only responses count: times in a slot / response times is the number at the server, not its
- * throughput.
+ * responses take equally long end them in bursts.  The gate has it by responses and by bytes.  Which of the two varies
+ * less depends on the server's bottleneck, and a test uses the one that varied less.  Where costs are times in a slot
+ * (await_us), only responses count: Little's law over times in a slot gives the number at the server.
  *
  * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
  * up with an elasticity near 1 the probe becomes the base, and the next probe is twice as large: 8 to 32 takes three
@@ -25,14 +24,14 @@
  * standard error above the mean is still within the DOUBT.  After tests in both directions that changed nothing the
  * gate pauses, longer each time.  A base with quite another throughput (the server changed) begins anew, upwards.
  *
- * MIXED requests.  Brief and long requests (rs_reserve.h) have very different response times: which of them end in an
- * epoch would decide its mean.  So a brief one counts as a part of a long one, the ratio of their usual response times.
- * An epoch is saturated if most of its brief requests take LATE times as long as usual and LATE_BY more: requests queue
- * at the server.  Then a probe upwards ends at once.  After a saturated base, one pair that does not speak against a
- * smaller window is enough to take it.
+ * MIXED requests.  Brief and long requests (rs_reserve.h) have very different response times: an epoch's mean would
+ * depend on how many of each end in it.  So a brief request counts as usual brief time / usual long time of a long one;
+ * both are running means over base epochs.  A probe upwards is saturated if most of its brief requests take LATE times
+ * as long as usual and LATE_BY more: requests queue at the server.  Such a probe ends at once, and the gate pauses.
  *
  * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
- * response time of QUICK this cost is small: a third of TAKE is then worth a larger window, without the errors.
+ * response time of QUICK this cost is small.  There a mean above TAKE / 3 widens the window, and standard errors are
+ * ignored; QUICK bounds the drift that this allows.
  *
  * NOISE.  The pace of a busy machine changes from epoch to epoch.  A rule that takes the likelier answer drifts upwards
  * then.  So one pair is very clear only beyond NOISE_TIMES the mean difference of two base epochs in a row, and an
@@ -77,6 +76,7 @@
 #define LATE_BY        50000u /* microseconds: shorter waits cost clients little, and a busy machine makes them */
 #define LATE_LEAST     3u     /* brief requests */
 #define REST_SATURATED 32u    /* epochs, after a probe that saturated the server */
+#define USUAL_OF       16u    /* base epochs of the running mean */
 #define WHOLE          65536u
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
@@ -114,8 +114,7 @@ struct automatic {
     uint32_t elastic;         /* the last clear answer: the server has idle hands here */
     uint32_t noise8;          /* running mean x 8 of how much two base epochs in a row differ, in thousandths */
     uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
-    uint32_t late, on_time;   /* brief requests that ended since the epoch began, with its settling */
-    uint32_t saturated;       /* at the base most of them were late */
+    uint32_t late, on_time;   /* brief requests that were released and ended in a probe upwards */
     uint64_t usual[KINDS];    /* running mean of the response time in base epochs, microseconds; 0 = not known */
     struct meter meter;
     struct speed base_speed;
@@ -252,19 +251,19 @@ static int is_elastic(const struct automatic *a, int64_t elasticity) {
     return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE);
 }
 
-/* Do most brief requests of this epoch take too long?  Then requests queue at the server. */
+/* Do most brief requests of a probe upwards take too long?  Then requests queue at the server. */
 static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEAST && a->late > a->on_time; }
 
 static void note_brief(struct automatic *a, rs_time_t took) {
-    if (!a->usual[LONG]) return; /* brief ones alone are no mix */
+    if (!a->usual[BRIEF] || !a->usual[LONG]) return; /* no mix */
     if (took > LATE * a->usual[BRIEF] + LATE_BY) a->late++;
     else a->on_time++;
 }
 
 static void leave_saturated(struct automatic *a, rs_time_t now) {
     a->elastic = 0;
-    if (a->rest_next < REST_SATURATED) a->rest_next = REST_SATURATED;
-    a->failed = 1; /* rest at once */
+    if (a->rest_next < REST_SATURATED / 2) a->rest_next = REST_SATURATED / 2; /* auto_gate_leave doubles it */
+    a->failed = 1;
     auto_gate_leave(a, now);
 }
 
@@ -292,8 +291,7 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         auto_gate_leave(a, now); /* idle hands: do not keep anybody waiting to know it better */
         return;
     }
-    bool better = a->saturated ? a->by_responses.sum < NOT_BUSY : gain;
-    if (a->by_responses.n == 1 && (a->way == UP ? loss : better)) {
+    if (a->by_responses.n == 1 && (a->way == UP ? loss : gain)) {
         a->elastic = 0;
         if (a->way == DOWN) auto_gate_take(a, s, probe, 0, now);
         else auto_gate_leave(a, now);
@@ -331,14 +329,12 @@ static struct speed speed_of(const struct automatic *a, const struct rs_settings
                            (uint64_t)present16, n ? sum / n : 0 };
 }
 
-/* After a base epoch, between tests.  A shorter response time counts at once, a longer one by a 64th. */
+/* After a base epoch, between tests. */
 static void learn_usual(struct automatic *a) {
     for (int k = 0; k < KINDS; k++) {
         if (!a->meter.n[k]) continue;
         uint64_t mean = a->meter.time[k] / a->meter.n[k] + 1;
-        /* The unit of base_speed is another one from now on. */
-        if (!a->usual[k]) a->base_speed = (struct speed){ 0 };
-        a->usual[k] = a->usual[k] && mean > a->usual[k] ? a->usual[k] + (mean - a->usual[k]) / 64 : mean;
+        a->usual[k] = a->usual[k] ? a->usual[k] - a->usual[k] / USUAL_OF + mean / USUAL_OF : mean;
     }
 }
 
@@ -355,9 +351,13 @@ static void end_base(struct automatic *a, const struct rs_settings *s, struct sp
     int64_t most = beyond_noise(a, CHANGED);
     int changed = known && ((responses > most && bytes > most) || (responses < -most && bytes < -most));
     if (known && !changed) a->noise8 += (uint32_t)(responses < 0 ? -responses : responses) - a->noise8 / 8;
+    if (!a->by_responses.n) {
+        learn_usual(a);
+        speed = speed_of(a, s); /* what a brief request counts is another part from now on */
+    }
     a->base_speed = speed;
-    if ((a->slack || a->saturated) && !a->by_responses.n) a->way = DOWN;
-    if (changed && !a->saturated) {
+    if (a->slack && !a->by_responses.n) a->way = DOWN;
+    if (changed) {
         a->way = UP;
         a->failed = a->rest = a->rest_next = 0;
         begin_test(a, s, 0, now);
@@ -382,11 +382,13 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
     struct automatic *a = auto_gate_state(o);
     struct meter *m = &a->meter;
     enum kind kind = r->began_brief ? BRIEF : LONG;
-    if (kind == BRIEF) note_brief(a, now - r->released);
-    if (a->phase >= SETTLE_PROBE && a->way == UP && is_saturated(a)) {
-        leave_saturated(a, now);
-        o->open_below = a->window;
-        return;
+    if (a->phase >= SETTLE_PROBE && a->way == UP && kind == BRIEF && !r->was_parked && r->released >= m->since) {
+        note_brief(a, now - r->released);
+        if (is_saturated(a)) {
+            leave_saturated(a, now);
+            o->open_below = a->window;
+            return;
+        }
     }
     if (a->settle) {
         if (--a->settle) return;
@@ -404,9 +406,9 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
         m->bytes += r->received;
     }
     if (!auto_gate_is_over(m, a->window, now)) return;
-    if (a->phase == BASE && !a->by_responses.n) {
-        a->saturated = is_saturated(a);
-        learn_usual(a);
+    if (!(m->n[BRIEF] + m->n[LONG])) { /* all were parked: their times say nothing of the server */
+        *m = (struct meter){ .since = now };
+        return;
     }
     struct speed speed = speed_of(a, s);
     int slack = m->slack * 8 > m->ends;
@@ -454,6 +456,7 @@ static const char *auto_gate_check(const struct rs_outlet *o, const struct rs_se
     if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max)
         return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
+    if (a->settle > s->window_max || a->rest > REST_MAX) return "auto: an epoch without end";
     if (o->open_below != a->window) return "auto: the gate and its window differ";
     return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL
                                                                        : "auto: the window is not that of its epoch";

@@ -343,15 +343,15 @@ static int64_t beyond_saved(const rs_engine_t *e, const struct drr *d, const str
     return (r->deficit - (most > need ? most : need)) / r->weight;
 }
 
-/* It takes part when the outlet opens: its next request was shut out, or is long. */
+/* True if the class competes when slots for long requests open. */
 static inline bool is_for_opening(const rs_engine_t *e, const struct drr_row *r, const struct rs_flow *f) {
     return r->where == SHUT || (r->where != OUT && !rs_row(e, f->best)->brief);
 }
 
 /*
- * The outlet is open for long requests again, perhaps for one of them.  The class that is owed most for its weight
- * comes first: each of the others has earned its next request as well, and order alone would decide.  That holds for
- * classes with keys, too, which are in a round with their brief requests.  What all of them earned alike and could not
+ * The outlet is open for long requests again, perhaps for one of them.  All classes with such a request can pay for it,
+ * so the order of the lists alone would decide: the class that is owed most for its weight comes first.  Classes with
+ * keys compete, too, while they are in a round with their brief requests.  What all of them earned alike and could not
  * spend is forgotten: else the first one would go on for long.
  */
 static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
@@ -369,6 +369,7 @@ static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outle
         most = owed;
         behind = c;
     }
+    if (behind == RS_NIL) return;
     for (uint32_t c = 0; c < e->classes; c++) {
         struct drr_row *r = drr_row_of(d, c);
         struct rs_flow *f = rs_flow(e, o, c);
