@@ -396,10 +396,11 @@ def test_cycle_in_the_slots_of_one_class_is_named_and_ends(new_gateway, parts):
     """The class had its two slots and the window six free ones: nothing was named, and each request waited until it was refused."""
     classes = "QosClass all weight=1 slots=2 default\n"
     with new_gateway(window=8, wait=50, classes=classes, more="QosPark time=600\n") as g, contextlib.ExitStack() as stack:
+        target = fetching(parts, g.port)        # Once: PHP may read the file while it is written.
         connections = [stack.enter_context(g.connect(deadline=60)) for _ in range(3)]
         began = time.monotonic()
         for c in connections:
-            c.send("GET", fetching(parts, g.port))
+            c.send("GET", target)
         wait_for(lambda: "window of server is stalled" in g.log(), 15, "the line in the log")
         assert [c.receive().status for c in connections] == [200] * 3
         assert time.monotonic() - began < 30
