@@ -631,7 +631,7 @@ def test_result_file_rewritten_by_another_program_of_httpds_user_is_not_given(se
     """It knows how the files are made, but no secret: every key that a reader of the source could try."""
     before = set(os.listdir(served.results))
     expected = call(served, "/t/quick-kept", {"n": 5})[1]
-    (name,) = set(os.listdir(served.results)) - before
+    (name,) = wait_for(lambda: set(os.listdir(served.results)) - before, 10, "the kept result is written")
     assert expected.startswith(b"work n=5\n") and call(served, "/t/quick-kept", {"n": 5})[2]["Age"] is not None, "it is kept"
     path = os.path.join(served.results, name)
     with open(path, "rb") as f:
