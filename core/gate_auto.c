@@ -88,7 +88,7 @@ struct meter {
     uint64_t time[KINDS]; /* sums of response times */
     uint32_t n[KINDS];    /* responses in these sums */
     uint64_t present;     /* sum over the ends of how many were at the server */
-    uint32_t slack, most; /* ends that left nobody waiting; the most that were at the server */
+    uint32_t slack, most; /* ends after which no request waited; the most that were at the server */
     rs_time_t since;
 };
 
@@ -251,7 +251,7 @@ static int is_elastic(const struct automatic *a, int64_t elasticity) {
     return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE);
 }
 
-/* Do most brief requests of a probe upwards take too long?  Then requests queue at the server. */
+/* True if most brief requests of a probe upwards took too long: requests queue at the server. */
 static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEAST && a->late > a->on_time; }
 
 static void note_brief(struct automatic *a, rs_time_t took) {
@@ -318,15 +318,19 @@ static uint64_t part_of_brief(const struct automatic *a) {
     return a->usual[BRIEF] * WHOLE / a->usual[LONG];
 }
 
+/* Responses whose time says something of the server: those that were not parked. */
+static uint64_t responses_in(const struct meter *m) { return (uint64_t)m->n[BRIEF] + m->n[LONG]; }
+
+/* With a response at least. */
 static struct speed speed_of(const struct automatic *a, const struct rs_settings *s) {
     const struct meter *m = &a->meter;
-    uint64_t n = (uint64_t)m->n[BRIEF] + m->n[LONG], sum = m->time[BRIEF] + m->time[LONG];
+    uint64_t n = responses_in(m), sum = m->time[BRIEF] + m->time[LONG];
     unsigned __int128 time = sum ? sum : 1, present16 = m->present * 16 / m->ends, most = (uint64_t)1 << 52;
     unsigned __int128 work = m->n[BRIEF] * part_of_brief(a) + (uint64_t)m->n[LONG] * WHOLE;
     unsigned __int128 responses = (work * present16 << 16) / time, bytes = (m->bytes * present16 << 22) / time;
     if (s->await_us) bytes = responses;
     return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most),
-                           (uint64_t)present16, n ? sum / n : 0 };
+                           (uint64_t)present16, sum / n };
 }
 
 /* After a base epoch, between tests. */
@@ -406,7 +410,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
         m->bytes += r->received;
     }
     if (!auto_gate_is_over(m, a->window, now)) return;
-    if (!(m->n[BRIEF] + m->n[LONG])) { /* all were parked: their times say nothing of the server */
+    if (!responses_in(m)) {
         *m = (struct meter){ .since = now };
         return;
     }

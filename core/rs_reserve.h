@@ -141,6 +141,7 @@ static RARELY void add_up_reserve(const rs_engine_t *e, struct rs_outlet *o) {
     o->reserve_at = e->now;
 }
 
+/* Its next request is another one now, or may be released now (opened). */
 static RARELY void select_again(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, bool opened) {
     uint32_t best = f->best;
     if (!f->queued) return;
@@ -148,15 +149,22 @@ static RARELY void select_again(rs_engine_t *e, struct rs_outlet *o, struct rs_f
     if (!f->held && (opened || f->best != best)) rs_sched_ops(e)->head(e, o, f->class);
 }
 
-/* Flows whose next request is another one now, or may go now. */
+/* When the outlet opens, the discipline compares the next requests of all flows: each is selected before it is told. */
 static RARELY void set_shut(rs_engine_t *e, struct rs_outlet *o, uint32_t shut) {
     bool opened = o->shut & ~shut;
     o->shut = shut;
-    for (uint32_t c = 0; opened && c < e->classes; c++) {
-        struct rs_flow *f = rs_flow(e, o, c);
-        if (f->queued && f->within) rs_keys_reselect(e, f); /* the discipline compares the next requests of all */
+    if (!opened) {
+        for (uint32_t c = 0; c < e->classes; c++) select_again(e, o, rs_flow(e, o, c), false);
+        return;
     }
-    for (uint32_t c = 0; c < e->classes; c++) select_again(e, o, rs_flow(e, o, c), opened);
+    for (uint32_t c = 0; c < e->classes; c++) {
+        struct rs_flow *f = rs_flow(e, o, c);
+        if (f->queued && f->within) rs_keys_reselect(e, f);
+    }
+    for (uint32_t c = 0; c < e->classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        if (f->queued && !f->held) rs_sched_ops(e)->head(e, o, c);
+    }
 }
 
 /* Its requests at the backend are more now, or fewer, or what it leaves to others is. */

@@ -349,10 +349,10 @@ static inline bool is_for_opening(const rs_engine_t *e, const struct drr_row *r,
 }
 
 /*
- * The outlet is open for long requests again, perhaps for one of them.  All classes with such a request can pay for it,
- * so the order of the lists alone would decide: the class that is owed most for its weight comes first.  Classes with
- * keys compete, too, while they are in a round with their brief requests.  What all of them earned alike and could not
- * spend is forgotten: else the first one would go on for long.
+ * The outlet is open for long requests again, perhaps for one of them.  Several classes may have earned theirs, and the
+ * order of the lists would decide.  So the class that is owed most for its weight comes first.  A class with keys
+ * competes, too, while it is in a round with its brief requests.  What all of them earned alike and could not spend is
+ * forgotten: else the first one would go on for long.
  */
 static __attribute__((noinline)) void leave_shut(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     int64_t common = INT64_MAX, most = INT64_MIN;
