@@ -81,6 +81,7 @@ struct rs_ticket_row {
     uint8_t   unsure : 1;           /* brief, but that is known of its kind only */
     uint8_t   works : 1;            /* with RS_PARKED: one of its backend's few workers serves it */
     uint8_t   began_brief : 1;      /* brief as it was submitted */
+    uint8_t   crowded : 1;          /* released when an automatic window's base was full (rs_crowded) */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
     uint32_t  child;
     /*
@@ -214,7 +215,8 @@ struct rs_outlet {
      */
     uint32_t longs, longs_queued, unsures, unsures_queued;
     uint32_t reserve, reserve_unsure, peak, shut;
-    uint32_t working, pad;          /* working: RS_PARKED tickets with `works` */
+    uint32_t working;               /* RS_PARKED tickets with `works` */
+    uint32_t open_base;             /* RS_GATE_AUTO: its window between probes; others leave it as it is */
     rs_time_t reserve_at;
     struct rs_settings settings;    /* the engine's, with its own window in place */
     uint8_t  gate;                  /* as these have it: a row of rs_gates */

@@ -22,7 +22,7 @@ _Noreturn void RS_ASSERT_FAILED(void);
 #define RS_ENGINE_MAGIC  0x46475253u    /* "FGRS" */
 #define RS_OUTLET_MAGIC  0x4647524fu
 /* of the block's shape: goes up whenever a struct in base_block.h or a private state changes */
-#define RS_VERSION       17u
+#define RS_VERSION       18u
 
 #define RS_NIL           UINT32_MAX     /* no index */
 

@@ -3,8 +3,8 @@
  * gate.h - what a gate is: may one more request be released to this outlet now?
  *
  * A gate is one file with one table.  It reads the outlet's sums (queued, outstanding, parked; expected if it says so),
- * which the engine keeps, and owns outlet->gate_state and outlet->open_below (set in init and whenever it changes).  A
- * slot is one of `outstanding`; parked ones have given theirs back.
+ * which the engine keeps, and owns outlet->gate_state, open_below and, if automatic, open_base (set in init and
+ * whenever they change).  A slot is one of `outstanding`; parked ones have given theirs back.
  *
  * HOOKS
  *     init      new state, with the settings given; also when the settings changed while the kind of gate stayed (again

@@ -28,6 +28,13 @@
  * depend on how many of each end in it.  So a brief request counts as usual brief time / usual long time of a long one;
  * both are running means over base epochs.  A probe upwards is saturated if most of its brief requests take LATE times
  * as long as usual and LATE_BY more: requests queue at the server.  Such a probe ends at once, and the gate pauses.
+ * Long requests that a probe releases hold the server's workers for seconds.  So beside them:
+ * - the window grows to the probe's in steps of one, each after a brief request that was released since the last step
+ *   and ended on time; where none comes, at once after a window's worth of ends;
+ * - the probe's epoch is as long as a usual long request takes, so that lateness shows;
+ * - a pair counts only if the base was nearly full and the probe had more at the server than the base allows;
+ * - one pair with an elasticity above HALF is enough if nearly all brief requests of the probe were on time.
+ * A kind that did not end for USUAL_OF base epochs is forgotten.
  *
  * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
  * response time of QUICK this cost is small.  There a mean above TAKE / 3 widens the window, and standard errors are
@@ -69,6 +76,7 @@
 #define ELASTIC        700 /* the next probe may be twice as large */
 #define NOT_BUSY       333 /* beyond the share cap: below this the server is the bottleneck */
 #define ALL_IDLE       900
+#define HALF           500 /* one pair of a mixed server, whose brief requests are on time */
 #define CHANGED        300 /* two bases that differ by so much are of different servers */
 #define REST_MAX       64u /* epochs */
 #define EPS_MAX        4000
@@ -115,7 +123,10 @@ struct automatic {
     uint32_t noise8;          /* running mean x 8 of how much two base epochs in a row differ, in thousandths */
     uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
     uint32_t late, on_time;   /* brief requests that were released and ended in a probe upwards */
-    uint64_t usual[KINDS];    /* running mean of the response time in base epochs, microseconds; 0 = not known */
+    uint32_t longs;           /* at the server at the last end: a mix, even if none of them has ended yet */
+    uint32_t absent[KINDS];   /* base epochs in a row in which none ended */
+    uint32_t pad;
+    uint64_t usual[KINDS]; /* running mean of the response time in base epochs, microseconds; 0 = not known */
     struct meter meter;
     struct speed base_speed;
     struct tally by_responses, by_bytes;
@@ -125,19 +136,33 @@ static struct automatic *auto_gate_state(const struct rs_outlet *o) {
     return (struct automatic *)(uintptr_t)o->gate_state;
 }
 
+static void tell_window(struct rs_outlet *o, const struct automatic *a) {
+    o->open_below = a->window;
+    o->open_base = a->base;
+}
+
 static uint32_t cap_of(const struct automatic *a, const struct rs_settings *s) {
     uint32_t cap = s->window_max;
     if (a->cap16 && a->cap16 / 32 < cap) cap = a->cap16 / 32;
     return cap < FLOOR ? FLOOR : cap;
 }
 
-static void begin_epoch(struct automatic *a, enum phase phase, uint32_t window, rs_time_t now) {
-    uint32_t larger = window > a->window ? window : a->window;
-    a->settle = window == a->window ? 0 : larger;
-    a->phase = a->settle ? phase : phase + 1;
+static bool is_mixed(const struct automatic *a) { return a->usual[BRIEF] && (a->usual[LONG] || a->longs); }
+
+/* With an empty meter. */
+static void set_window(struct automatic *a, uint32_t window, rs_time_t now) {
+    a->settle = window > a->window ? window : a->window;
     a->window = window;
-    a->late = a->on_time = 0;
     a->meter = (struct meter){ .since = now };
+}
+
+/* `window` is the base or the probe; a mixed server's window goes to the probe in steps (step_up). */
+static void begin_epoch(struct automatic *a, enum phase phase, uint32_t window, rs_time_t now) {
+    bool same = window == a->window, steps = phase == SETTLE_PROBE && window > a->window && is_mixed(a);
+    set_window(a, steps ? a->window + 1 : window, now);
+    if (same) a->settle = 0;
+    a->phase = same ? phase + 1 : phase;
+    a->late = a->on_time = 0;
 }
 
 static void begin_base(struct automatic *a, rs_time_t now) { begin_epoch(a, SETTLE_BASE, a->base, now); }
@@ -254,10 +279,17 @@ static int is_elastic(const struct automatic *a, int64_t elasticity) {
 /* True if most brief requests of a probe upwards took too long: requests queue at the server. */
 static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEAST && a->late > a->on_time; }
 
-static void note_brief(struct automatic *a, rs_time_t took) {
-    if (!a->usual[BRIEF] || !a->usual[LONG]) return; /* no mix */
-    if (took > LATE * a->usual[BRIEF] + LATE_BY) a->late++;
+/* Returns whether it is on time. */
+static bool note_brief(struct automatic *a, rs_time_t took) {
+    bool late = took > LATE * a->usual[BRIEF] + LATE_BY;
+    if (late) a->late++;
     else a->on_time++;
+    return !late;
+}
+
+/* True if nearly all brief requests of a probe upwards beside long ones were on time. */
+static bool finds_idle_workers(const struct automatic *a) {
+    return is_mixed(a) && a->on_time >= LATE_LEAST && a->on_time >= 8 * a->late;
 }
 
 static void leave_saturated(struct automatic *a, rs_time_t now) {
@@ -267,6 +299,15 @@ static void leave_saturated(struct automatic *a, rs_time_t now) {
     auto_gate_leave(a, now);
 }
 
+/*
+ * Beside brief requests the reserve may keep long ones out of a part of the window.  Then more of them in a probe say
+ * nothing about a window that is larger than the base.
+ */
+static bool tells_of_larger(const struct automatic *a, struct speed probe) {
+    if (!is_mixed(a)) return true;
+    return a->base_speed.present16 >= 12 * (uint64_t)a->base && probe.present16 >= 16 * (uint64_t)a->base;
+}
+
 static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
     int64_t step = difference(a->base_speed.present16, probe.present16);
     int64_t responses = difference(a->base_speed.responses, probe.responses),
@@ -274,7 +315,7 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
     int64_t clear = beyond_noise(a, CLEAR);
     int gain = responses > clear && bytes > clear, loss = responses < -clear && bytes < -clear,
         inside = a->probe <= cap_of(a, s);
-    if (a->way == UP ? step < STEP_MIN : step > -STEP_MIN) {
+    if (a->way == UP ? step < STEP_MIN || !tells_of_larger(a, probe) : step > -STEP_MIN) {
         auto_gate_leave(a, now); /* as many at the server as before: nothing to learn */
         return;
     }
@@ -285,6 +326,10 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         a->elastic = is_elastic(a, lower);
         if (a->way == DOWN) auto_gate_leave(a, now);
         else auto_gate_take(a, s, probe, lower, now);
+        return;
+    }
+    if (a->by_responses.n == 1 && a->way == UP && inside && a->by_responses.sum > HALF && finds_idle_workers(a)) {
+        auto_gate_take(a, s, probe, a->by_responses.sum, now);
         return;
     }
     if (a->by_responses.n == 1 && a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
@@ -336,15 +381,22 @@ static struct speed speed_of(const struct automatic *a, const struct rs_settings
 /* After a base epoch, between tests. */
 static void learn_usual(struct automatic *a) {
     for (int k = 0; k < KINDS; k++) {
+        a->absent[k] = a->meter.n[k] ? 0 : a->absent[k] + 1;
+        if (a->absent[k] > USUAL_OF) a->usual[k] = a->absent[k] = 0;
         if (!a->meter.n[k]) continue;
         uint64_t mean = a->meter.time[k] / a->meter.n[k] + 1;
         a->usual[k] = a->usual[k] ? a->usual[k] - a->usual[k] / USUAL_OF + mean / USUAL_OF : mean;
     }
 }
 
-static int auto_gate_is_over(const struct meter *m, uint32_t window, rs_time_t now) {
+static int auto_gate_is_over(const struct automatic *a, rs_time_t now) {
+    const struct meter *m = &a->meter;
+    uint32_t window = a->window;
     uint64_t enough = 2 * (uint64_t)window > ENOUGH ? 2 * (uint64_t)window : ENOUGH;
     if (now - m->since < EPOCH_MIN) return 0;
+    if (a->phase == PROBE && a->way == UP && is_mixed(a) && now - m->since < a->usual[LONG] &&
+        now - m->since < 10 * EPOCH_MAX)
+        return 0;
     return m->ends >= enough || (now - m->since >= EPOCH_MAX && m->ends >= window) || now - m->since >= 10 * EPOCH_MAX;
 }
 
@@ -381,18 +433,34 @@ static void learn_cap(struct rs_outlet *o, struct automatic *a) {
     else a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
 }
 
+/* A probe upwards beside long requests, whose window is not there yet. */
+static void step_up(struct automatic *a, bool brief, bool on_time, rs_time_t now) {
+    if (brief) a->meter.n[BRIEF]++;
+    if (a->settle) a->settle--;
+    if (on_time) set_window(a, a->window + 1, now);
+    else if (!a->settle && a->late > a->on_time) leave_saturated(a, now);
+    else if (!a->settle) set_window(a, a->meter.n[BRIEF] ? a->window + 1 : a->probe, now);
+}
+
 static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now,
                             const struct rs_ticket_row *r) {
     struct automatic *a = auto_gate_state(o);
     struct meter *m = &a->meter;
     enum kind kind = r->began_brief ? BRIEF : LONG;
-    if (a->phase >= SETTLE_PROBE && a->way == UP && kind == BRIEF && !r->was_parked && r->released >= m->since) {
-        note_brief(a, now - r->released);
+    a->longs = o->longs;
+    bool known = kind == BRIEF && !r->was_parked && r->released >= m->since && is_mixed(a), on_time = false;
+    if (a->phase >= SETTLE_PROBE && a->way == UP && known) {
+        on_time = note_brief(a, now - r->released);
         if (is_saturated(a)) {
             leave_saturated(a, now);
-            o->open_below = a->window;
+            tell_window(o, a);
             return;
         }
+    }
+    if (a->phase == SETTLE_PROBE && a->window < a->probe && a->window > a->base) {
+        step_up(a, known, on_time, now);
+        tell_window(o, a);
+        return;
     }
     if (a->settle) {
         if (--a->settle) return;
@@ -409,7 +477,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
         m->time[kind] += now - r->released;
         m->bytes += r->received;
     }
-    if (!auto_gate_is_over(m, a->window, now)) return;
+    if (!auto_gate_is_over(a, now)) return;
     if (!responses_in(m)) {
         *m = (struct meter){ .since = now };
         return;
@@ -434,7 +502,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
     } else {
         auto_gate_judge(a, s, speed, now);
     }
-    o->open_below = a->window;
+    tell_window(o, a);
 }
 
 static void auto_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
@@ -447,7 +515,7 @@ static void auto_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_
     o->share_cap = RS_NIL;
     o->cap_wanted = 1;
     begin_base(a, now);
-    o->open_below = a->window;
+    tell_window(o, a);
 }
 
 static uint32_t auto_gate_limit(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -457,13 +525,16 @@ static uint32_t auto_gate_limit(const struct rs_outlet *o, const struct rs_setti
 
 static const char *auto_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
     const struct automatic *a = auto_gate_state(o);
-    if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max)
+    if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max ||
+        a->probe > s->window_max)
         return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
     if (a->settle > s->window_max || a->rest > REST_MAX) return "auto: an epoch without end";
     if (o->open_below != a->window) return "auto: the gate and its window differ";
-    return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL
-                                                                       : "auto: the window is not that of its epoch";
+    bool in_steps = a->phase == SETTLE_PROBE && a->window > a->base && a->window < a->probe;
+    if (!in_steps && a->window != (a->phase < SETTLE_PROBE ? a->base : a->probe))
+        return "auto: the window is not that of its epoch";
+    return o->open_base == a->base ? NULL : "auto: the gate and its base differ";
 }
 
 const struct rs_gate_ops rs_gate_auto = {

@@ -402,6 +402,11 @@ uint32_t      rs_owner(const rs_engine_t *e, rs_ticket_t t);       /* 0 for a ti
 uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLASS for a ticket that has ended */
 uint32_t      rs_outlet_of(const rs_engine_t *e, rs_ticket_t t);   /* 0 for a ticket that has ended */
 rs_time_t     rs_submitted(const rs_engine_t *e, rs_ticket_t t);    /* 0 for a ticket that has ended */
+/*
+ * true: as it was released, the window that the gate "auto" keeps between its probes was full already.  It may have to
+ * wait at the backend, so how long it takes says little about the request itself.  False for a ticket that has ended.
+ */
+bool          rs_crowded(const rs_engine_t *e, rs_ticket_t t);
 rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
 
 struct rs_counts {                      /* every move, since creation */

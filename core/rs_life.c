@@ -278,7 +278,7 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->seq = e->seq++;
     r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
-    r->was_parked = r->occupies = r->works = 0;
+    r->was_parked = r->occupies = r->works = r->crowded = 0;
     f->came = now;
     r->brief = !(e->watch & RS_WATCH_LONGS) || (is_brief(e, o, estimate) && !(said & RS_LONG));
     r->began_brief = r->brief;
@@ -451,6 +451,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     rs_ticket_t ticket = rs_row_ticket(r);
     struct rs_class_row *row = rs_row_class(e, r);
     r->released = now;
+    r->crowded = o->gate == RS_GATE_AUTO && o->outstanding >= o->open_base;
     set_life(r, ticket);
     f->live++;
     unqueue(e, o, row, f, t, r, 1);

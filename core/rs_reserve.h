@@ -39,8 +39,9 @@
  *     peak = the demand above, twice its root, and one: what brief requests may have at one moment
  *
  * BESIDE THE WINDOW.  An automatic window may become smaller than what long requests hold of it, and brief requests may
- * turn out to be long.  Then others that are known to be brief go beside them, until the outstanding requests are as
- * many as the long ones + peak, or as twice the window, or as its upper bound.
+ * turn out to be long.  While long requests hold all of the window, brief requests that are not unsure go beside them:
+ * `peak` of them, but no more than a quarter of the window between probes (BESIDE) and one, and together with the long
+ * ones no more than that window and a quarter and one.  More would wait at the backend instead of here.
  *
  * The discipline passes over flows with a next request that is shut out.  The engine looks at the outlet's state
  * whenever it chooses, and adds up the classes every RESERVE_EVERY at most.
@@ -56,6 +57,7 @@
 #define RESERVE_LOSS  16u
 #define RESERVE_EVERY UINT64_C(10000)
 #define RESERVE_FINE  16u
+#define BESIDE        4u
 #define RESERVE_MOST  65535u /* requests that a class's demand counts */
 
 static inline bool is_brief(const rs_engine_t *e, const struct rs_outlet *o, uint64_t cost) {
@@ -194,13 +196,12 @@ static inline uint32_t shut_for(const struct rs_outlet *o) {
     return shut;
 }
 
-/* The window is full, but long requests hold what they would have left to brief ones. */
+/* The window is full, and long requests hold all of it. */
 static APART bool has_room_beside(const rs_engine_t *e, const struct rs_outlet *o) {
-    uint64_t limit = (uint64_t)o->longs + o->peak, most = 2 * (uint64_t)o->open_below;
-    if (!(e->watch & RS_WATCH_LONGS) || o->gate != RS_GATE_AUTO || !o->longs) return false;
-    if (limit > most) limit = most;
-    if (limit > o->settings.window_max) limit = o->settings.window_max;
-    return o->outstanding < limit;
+    uint64_t base = o->open_base, part = base / BESIDE + 1, few = o->peak ? o->peak : 1,
+             limit = o->longs + (few < part ? few : part);
+    if (!(e->watch & RS_WATCH_LONGS) || o->gate != RS_GATE_AUTO || o->longs < o->open_below) return false;
+    return o->outstanding < limit && o->outstanding < base + part && o->outstanding < o->settings.window_max;
 }
 
 static inline void look_at_reserve(rs_engine_t *e, struct rs_outlet *o) {

@@ -41,6 +41,12 @@ rs_time_t rs_submitted(const rs_engine_t *e, rs_ticket_t t) {
     return r ? r->submitted : 0;
 }
 
+bool rs_crowded(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r && r->crowded;
+}
+
 rs_time_t rs_waited(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
     const struct rs_ticket_row *r = rs_live_row(e, t);

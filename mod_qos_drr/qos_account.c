@@ -77,19 +77,26 @@ static void learn(const struct qos_request *q) {
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : first, memory_order_relaxed);
 }
 
+/* Of all pages of a pattern or a directory, which differ. */
+static void learn_key_timed(const struct qos_request *q, uint64_t key, int tell) {
+    uint64_t usual = q->crowded ? pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key) : 0;
+    learn_key(key, qos_cost_taught(usual, q->slot_us, q->crowded), tell);
+}
+
 /*
  * What somebody does not wait for to its end, or whose answer is an error, takes its time all the same.  But an end
  * before the end says nothing of pages that take longer.
  */
 static void learn_time(const struct qos_request *q) {
     int method = q->r->method_number;
-    uint64_t url = pages_key_timed(q->keys.url, method);
+    uint64_t url = pages_key_timed(q->keys.url, method), usual;
 
     if (!q->slot_us) return;
-    if (!q->whole && q->slot_us < pages_learnt_mean(P.sizes.learnt, P.sizes.pages, url)) return;
-    learn_key(url, q->slot_us, 1);
-    if (q->keys.pattern) learn_key(pages_key_timed(q->keys.pattern, method), q->slot_us, 1);
-    learn_key(pages_key_timed(q->keys.dir, method), q->slot_us, 0);
+    usual = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, url);
+    if (!q->whole && q->slot_us < usual) return;
+    learn_key(url, qos_cost_taught(usual, q->slot_us, q->crowded), 1);
+    if (q->keys.pattern) learn_key_timed(q, pages_key_timed(q->keys.pattern, method), 1);
+    learn_key_timed(q, pages_key_timed(q->keys.dir, method), 0);
 }
 
 /* ---- what goes after the end ------------------------------------------------------------------------------------- */
@@ -214,6 +221,7 @@ void qos_account_end(struct qos_request *q, int whole) {
     if (shm_row_of(&P.view, ticket)->parked > SHM_PARKED)
         q->parked_by = shm_row_of(&P.view, ticket)->parked == SHM_PARKED_LONG ? "time" : "size";
     q->slot_us = shm_had_slot_locked(&P.view, now, ticket);
+    q->crowded = rs_crowded(P.view.engine, ticket);
     if (whole && q->sent >= REPORT_BYTES) {
         bytes = q->sent > q->reported ? q->sent - q->reported : 0;
         q->prepaid = rs_hand_over(P.view.engine, now, ticket, qos_cost_of_bytes(&P.costs, q->outlet, bytes));

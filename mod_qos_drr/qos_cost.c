@@ -127,3 +127,9 @@ uint64_t qos_cost_expected(const struct qos_costs *k, uint32_t outlet, uint64_t 
     uint64_t cost = qos_cost_of_bytes(k, outlet, bytes);
     return k->charge == QOS_CHARGE_BYTES || us < cost ? cost : us;
 }
+
+uint64_t qos_cost_taught(uint64_t usual, uint64_t took, bool crowded) {
+    uint64_t most = crowded ? usual + usual / 4 : 2 * usual;
+    if (most < QOS_AWAIT_US) most = QOS_AWAIT_US;
+    return usual && took > most ? most : took;
+}

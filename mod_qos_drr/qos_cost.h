@@ -24,6 +24,7 @@
 #ifndef FAIRGATE_QOS_COST_H
 #define FAIRGATE_QOS_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/rs.h"
@@ -59,6 +60,13 @@ uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t 
 void     qos_cost_saw(const struct qos_costs *k, uint32_t outlet, uint64_t now, uint64_t bytes);
 /* What a request costs that is expected to take so long, or 0 where that is not known, and to bring so much. */
 uint64_t qos_cost_expected(const struct qos_costs *k, uint32_t outlet, uint64_t us, uint64_t bytes);
+/*
+ * What a request that had its slot for `took` microseconds counts in the running mean of its URL, which is `usual` (0:
+ * not known).  That mean tells brief requests from long ones, and must not follow the times that they wait at the
+ * backend: it counts as twice the usual time at most, or as 5/4 if it was released into a crowd (rs_crowded).  So it is
+ * more like a median: a URL of which less than a third of the requests take long stays brief.
+ */
+uint64_t qos_cost_taught(uint64_t usual, uint64_t took, bool crowded);
 /*
  * With the lock: so much more of either of a class at an outlet, by their numbers in the engine; what it costs.  What
  * it had is counted (struct shm_class).

@@ -72,9 +72,11 @@ bool qos_park_is_stream(const struct qos_request *q) {
 }
 
 void qos_park_learn(const struct shm_view *v, rs_ticket_t t, uint64_t us) {
-    uint64_t key = rs_tag(v->engine, t);
+    uint64_t key = rs_tag(v->engine, t), usual;
 
-    if (key && qos_config()->charge != QOS_CHARGE_BYTES) pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, us);
+    if (!key || qos_config()->charge == QOS_CHARGE_BYTES) return;
+    usual = rs_crowded(v->engine, t) ? pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key) : 0;
+    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, qos_cost_taught(usual, us, true));
 }
 
 /* The first line of /proc/stat: CPU time since boot in ticks, all and busy (not niced).  False: it is another line. */

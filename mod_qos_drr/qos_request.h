@@ -82,6 +82,7 @@ struct qos_request {                        /* in r->pool */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, charged or paid for */
     uint64_t             prepaid;           /* of what its bytes cost that go after its end, so much was charged */
     uint64_t             slot_us;           /* how long it had its slot, once it has ended */
+    bool                 crowded;           /* rs_crowded, once it has ended */
     uint64_t             park_us, park_bytes;   /* when it gives its slot back; 0 = when it ends */
     bool                 waits;             /* its URL is known to wait at the backend (qos_park.h) */
     bool                 worker;            /* PHP-FPM serves it, with a worker of its own */

@@ -1030,6 +1030,68 @@ START_TEST(auto_goes_step_by_step) {
 }
 END_TEST
 
+/* A response that took `took`, 10 ms after the one before, with ten long requests at the server. */
+static void auto_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t *now, bool brief, rs_time_t took) {
+    *now += 10000;
+    o->longs = 10;
+    o->queued = 1;
+    o->outstanding = rs_gate_auto.limit(o, s) - 1;
+    o->cap_wanted = 0;
+    rs_gate_auto.ended(o, s, *now, &(struct rs_ticket_row){ .released = *now - took, .began_brief = brief });
+    ck_assert_ptr_null(rs_gate_auto.check(o, s));
+}
+
+/* A larger window at once would let long requests hold every worker for seconds. */
+START_TEST(auto_grows_by_one_beside_long_requests_while_brief_ones_are_on_time) {
+    enum { BASE = 16, MS = 1000 };
+    struct rs_outlet o = { .magic = RS_OUTLET_MAGIC };
+    struct rs_settings s;
+    rs_time_t now = 100000 * MS;
+    int ends;
+    rs_settings_default(&s);
+    s.window = BASE;
+    s.await_us = 50 * MS;
+    rs_gate_auto.init(&o, &s, now, 0);
+    for (ends = 0; ends < 100 && o.open_below == BASE; ends++) auto_ended(&o, &s, &now, true, 100 * MS);
+    ck_assert_uint_eq(o.open_below, BASE + 1);
+    ck_assert_uint_eq(o.open_base, BASE);
+    /* One that was released before says nothing. */
+    auto_ended(&o, &s, &now, true, 100 * MS);
+    ck_assert_uint_eq(o.open_below, BASE + 1);
+    auto_ended(&o, &s, &now, true, 15 * MS);
+    ck_assert_uint_eq(o.open_below, BASE + 2);
+    /* Late ones are counted from the first step on. */
+    now += 1000 * MS;
+    for (ends = 0; ends < 100 && o.open_below == BASE + 2; ends++) auto_ended(&o, &s, &now, true, 900 * MS);
+    ck_assert_int_eq(ends, 3);
+    ck_assert_uint_eq(o.open_below, BASE);
+    /* Not again for long. */
+    for (ends = 0; ends < 1000; ends++) {
+        auto_ended(&o, &s, &now, true, 100 * MS);
+        ck_assert_uint_eq(o.open_below, BASE);
+    }
+}
+END_TEST
+
+/* Who asks for brief pages has gone: one window's worth of ends, and the rest of the probe at once. */
+START_TEST(auto_does_not_wait_for_brief_requests_that_no_longer_come) {
+    enum { BASE = 16, MS = 1000 };
+    struct rs_outlet o = { .magic = RS_OUTLET_MAGIC };
+    struct rs_settings s;
+    rs_time_t now = 100000 * MS;
+    int ends;
+    rs_settings_default(&s);
+    s.window = BASE;
+    s.await_us = 50 * MS;
+    rs_gate_auto.init(&o, &s, now, 0);
+    for (ends = 0; ends < 100 && o.open_below == BASE; ends++) auto_ended(&o, &s, &now, true, 100 * MS);
+    ck_assert_uint_eq(o.open_below, BASE + 1);
+    for (ends = 0; ends < 100 && o.open_below == BASE + 1; ends++) auto_ended(&o, &s, &now, false, 4000 * MS);
+    ck_assert_int_eq(ends, BASE + 1);
+    ck_assert_uint_eq(o.open_below, BASE * 7 / 5 + 1);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("core: gates");
     TCase *c = tcase_create("gates");
@@ -1058,6 +1120,8 @@ int main(void) {
     tcase_add_test(c, wrc_waits_for_a_full_window);
     tcase_add_loop_test(c, auto_finds_the_window, 0, 3);
     tcase_add_test(c, auto_without_a_backlog_stays);
+    tcase_add_test(c, auto_grows_by_one_beside_long_requests_while_brief_ones_are_on_time);
+    tcase_add_test(c, auto_does_not_wait_for_brief_requests_that_no_longer_come);
     tcase_add_loop_test(c, auto_goes_step_by_step, 0, sizeof walks / sizeof *walks);
     suite_add_tcase(s, c);
     return run_suite(s);

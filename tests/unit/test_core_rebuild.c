@@ -745,6 +745,7 @@ START_TEST(check_names_what_is_wrong_with_a_gate) {
     w.settings.gate = RS_GATE_AUTO;
     ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
     SAYS(o->open_below, 4, "auto: the gate and its window");
+    SAYS(o->open_base, 4, "auto: the gate and its base");
     SAYS(*word(state, 0), 1, "auto: the window is out of bounds");
     SAYS(*word(state, 1), 1, "auto: the window is out of bounds");
     SAYS(*word(state, 1), (uint32_t)w.settings.window_max + 1, "auto: the window is out of bounds");

@@ -279,16 +279,37 @@ START_TEST(brief_request_goes_beside_long_ones_that_hold_all_of_an_automatic_win
     w.now += 100000;
     ck_assert(next(&w) == brief);
     ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_crowded(w.e, brief));
+    ck_assert(!rs_crowded(w.e, t[0]));
     sound(&w);
-    /* If brief ones turn out to be long as well, there are no more than twice the window in all. */
+    /* If brief ones turn out to be long as well, there are no more than a quarter of the window beside it. */
+    ck_assert(rs_progress(w.e, w.now, brief, 5 * BRIEF));
     for (int i = 0; i < 100; i++) {
         ask_by(&w, 0, 0, BRIEF);
         w.now += 100000;
         while ((brief = next(&w)) != RS_NO_TICKET) ck_assert(rs_progress(w.e, w.now, brief, 5 * BRIEF));
         sound(&w);
     }
-    ck_assert_uint_gt(stats(&w).outstanding, WINDOW);
-    ck_assert_uint_le(stats(&w).outstanding, 2 * WINDOW);
+    ck_assert_uint_eq(stats(&w).outstanding, WINDOW + WINDOW / 4 + 1);
+    close_world(&w);
+}
+END_TEST
+
+/* Long requests left two slots.  More brief requests than these wait here: at the backend they would take longer. */
+START_TEST(brief_requests_do_not_go_beside_long_ones_that_left_them_slots) {
+    struct world w;
+    open_gated(&w, RS_GATE_AUTO, 0);
+    serve_brief_ones(&w, 0);
+    uint32_t window = stats(&w).window;
+    for (uint32_t i = 0; i < 40; i++) ask_by(&w, 1, i, LONG);
+    uint32_t longs = release_all(&w);
+    ck_assert_uint_lt(longs, window);
+    for (uint32_t i = 0; i < 40; i++) ask_by(&w, 0, 0, BRIEF);
+    ck_assert_uint_eq(longs + release_all(&w), window);
+    for (int i = 0; i < 20; i++) {
+        w.now += 100000;
+        ck_assert_uint_eq(release_all(&w), 0);
+    }
     close_world(&w);
 }
 END_TEST
@@ -307,6 +328,7 @@ int main(void) {
         unsure_requests_of_all_have_the_whole_window,
         parked_requests_that_keep_workers_count_among_the_long_ones,
         brief_request_goes_beside_long_ones_that_hold_all_of_an_automatic_window,
+        brief_requests_do_not_go_beside_long_ones_that_left_them_slots,
     };
     Suite *s = suite_create("core: reserve");
     TCase *c = tcase_create("reserve");

@@ -138,6 +138,21 @@ START_TEST(a_byte_costs_nothing_while_there_are_enough) {
 }
 END_TEST
 
+/*
+ * Pages of 100 ms that wait 4 s at a backend with too many long requests are not known as long ones by that.  If all of
+ * them take longer from now on, that is known after a while.
+ */
+START_TEST(pages_that_wait_at_the_backend_are_still_known_to_be_brief) {
+    ck_assert_uint_eq(qos_cost_taught(0, 4000000, true), 4000000);
+    ck_assert_uint_eq(qos_cost_taught(0, 4000000, false), 4000000);
+    ck_assert_uint_eq(qos_cost_taught(100000, 4000000, true), 125000);
+    ck_assert_uint_eq(qos_cost_taught(100000, 4000000, false), 200000);
+    ck_assert_uint_eq(qos_cost_taught(100000, 150000, false), 150000);
+    ck_assert_uint_eq(qos_cost_taught(100000, 90000, true), 90000);
+    ck_assert_uint_eq(qos_cost_taught(1000, 4000000, true), QOS_AWAIT_US);
+}
+END_TEST
+
 /* Who downloads in every other second pays, and more than half. */
 START_TEST(a_pause_of_a_second_makes_no_byte_free) {
     uint64_t now = 5 * SECOND, cost = 0, all = 0;
@@ -219,6 +234,7 @@ int main(void) {
     tcase_add_test(c, a_byte_costs_nothing_while_there_are_enough);
     tcase_add_test(c, a_pause_of_a_second_makes_no_byte_free);
     tcase_add_test(c, one_second_is_no_peak);
+    tcase_add_test(c, pages_that_wait_at_the_backend_are_still_known_to_be_brief);
     tcase_add_test(c, each_outlet_is_a_server_by_itself);
     tcase_add_test(c, a_byte_costs_what_part_of_the_fastest_second_it_is);
     suite_add_tcase(s, c);
