@@ -21,8 +21,8 @@
  *     ended     the response of ticket r ended and the sums have been lowered (NULL: not interested)
  *     limit     the present window, 0 if the gate has none
  *
- *     spare     called when `may` has said no: yet the link is not used (NULL: it is).  Then of a class of which
- *               nothing is outstanding one may go, if the discipline knows of such a class
+ *     spare     called when `may` has said no: yet one may go of a class that has less outstanding than its part
+ *               (rs_is_below_its_part), if the discipline knows of such a class (NULL: none)
  * A gate that sets outlet->cap_wanted finds outlet->share_cap answered at its next hook.
  */
 #ifndef FAIRGATE_GATE_H

@@ -10,26 +10,24 @@
  * What comes through the link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to
  * an eighth of it.  Without a rate there is nothing to multiply, and the gate is a plain window.
  *
- * Slow ones that many clients of one class ask for, or one client many times, may shut it all the same.  Once it has
- * been shut for an interval and less came than three quarters of what the link carries, classes that have nothing
- * outstanding may have one each, until as much is expected again as may be.
+ * Eight long responses that came first hold all of the bound, for as long as they last.  Once the gate has been shut for
+ * a while (SHUT_FOR), whoever has less outstanding than its part may have more (rs_is_below_its_part), until twice as much is
+ * expected as may be.  The windows of the others become smaller then (rs_allowance).
  */
 #include "gate.h"
 
-#define SLICES    8
+#define SLICES   8
 /* microseconds over which bytes are counted; the rate of those of no ticket is a mean over about four of them */
-#define INTERVAL  500000u
-/* of the link is used: with less there is room */
-#define USED      3
-#define USED_PART 4
-/* times what may be outstanding can be expected then */
-#define SPARE     2
+#define INTERVAL 500000u
+/* microseconds for which the gate has been shut: not between two responses, nor while somebody pauses */
+#define SHUT_FOR 100000u
+/* times what may be outstanding can be expected of all, then */
+#define SPARE    2
 
-/* rate: of bytes of no ticket; used: of all, in the interval before.  shut: since then it has been; 0 = it is open. */
+/* rate: of bytes of no ticket.  shut: since then it has been; 0 = it is open. */
 struct aside {
     rs_time_t since;
     uint64_t bytes, rate;
-    uint64_t came, used;
     rs_time_t shut;
 };
 
@@ -39,8 +37,7 @@ static void bytes_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs
     _Static_assert(sizeof(struct aside) <= sizeof o->gate_state, "the gate's state has no room");
     struct aside *a = bytes_gate_state(o);
     o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
-    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX || a->came > RS_BYTES_MAX ||
-        a->shut > now)
+    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX || a->shut > now)
         *a = (struct aside){ .since = now };
 }
 
@@ -56,8 +53,6 @@ static void roll(struct aside *a, rs_time_t now) {
     uint64_t rate = (uint64_t)((unsigned __int128)a->bytes * 1000000u / elapsed);
     a->rate = elapsed >= 8 * INTERVAL ? rate : (3 * a->rate + rate) / 4;
     a->bytes = 0;
-    a->used = (uint64_t)((unsigned __int128)a->came * 1000000u / elapsed);
-    a->came = 0;
     a->since = now;
 }
 
@@ -68,13 +63,6 @@ static void bytes_gate_aside(struct rs_outlet *o, const struct rs_settings *s, r
     struct aside *a = bytes_gate_state(o);
     roll(a, now);
     a->bytes = bytes_gate_sum(a->bytes, bytes);
-}
-
-static void bytes_gate_arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
-    (void)s;
-    struct aside *a = bytes_gate_state(o);
-    roll(a, now);
-    a->came = bytes_gate_sum(a->came, bytes);
 }
 
 static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
@@ -100,8 +88,7 @@ static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_t
 
 static bool bytes_gate_spare(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
     const struct aside *a = bytes_gate_state(o);
-    if (!s->rate || !a->shut || now - a->shut < INTERVAL || o->expected / SPARE >= bound(o, s, now)) return false;
-    return a->used < s->rate / USED_PART * USED;
+    return s->rate && a->shut && now - a->shut >= SHUT_FOR && o->expected / SPARE < bound(o, s, now);
 }
 
 static const char *bytes_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -117,7 +104,6 @@ const struct rs_gate_ops rs_gate_bytes = {
     .init = bytes_gate_init,
     .may = bytes_gate_may,
     .spare = bytes_gate_spare,
-    .arrived = bytes_gate_arrived,
     .aside = bytes_gate_aside,
     .bound = bound,
     .limit = bytes_gate_limit,

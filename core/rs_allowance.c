@@ -81,6 +81,18 @@ bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t clas
     return bound != RS_UNLIMITED && least && row->outstanding >= class_part(e, row, bound, false) / least;
 }
 
+bool rs_is_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
+    const struct rs_class_row *row = rs_class_row(e, class);
+    const struct rs_flow *f = rs_flow(e, o, class);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    uint64_t weights = e->weight_busy + (row->outstanding ? 0 : row->settings.weight), bound;
+    if (f->live == f->parked) return true;
+    if (!gate->bound || !weights) return false;
+    bound = gate->bound(o, &o->settings, e->now);
+    if (rs_expected(row) < (uint64_t)((unsigned __int128)bound * row->settings.weight / weights)) return true;
+    return f->within && rs_keys_is_idle(e, f->best);
+}
+
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     now = rs_clamp_now(e, now);

@@ -527,14 +527,13 @@ static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *
     return RS_NIL;
 }
 
-/*
- * Its gate is shut, and the link is not used all the same: what is outstanding is slow.  Of a class that has nothing
- * outstanding there one may go.
- */
-static APART uint32_t take_of_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+/* Its gate is shut by what others have outstanding.  Of a class that has less than its part one may go. */
+static APART uint32_t take_of_those_below(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
-    return gate->spare && ops->take_idle && gate->spare(o, &o->settings, now) ? ops->take_idle(e, o, now) : RS_NIL;
+    return gate->spare && ops->take_below && gate->spare(o, &o->settings, now)
+               ? ops->take_below(e, o, rs_is_below_its_part)
+               : RS_NIL;
 }
 
 /* Nobody else waits, and the only class that does would take from those who are on their way. */
@@ -545,7 +544,7 @@ static APART bool takes_from_others(rs_engine_t *e, struct rs_outlet *o) {
 }
 
 static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
-    if (!is_open(e, o, again)) return take_of_idle(e, o, now);
+    if (!is_open(e, o, again)) return take_of_those_below(e, o, now);
     if (e->watch & RS_WATCH_SLOTS && takes_from_others(e, o)) {
         *again = now + AGAIN;
         return RS_NIL;

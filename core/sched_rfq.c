@@ -30,7 +30,7 @@
 struct rfq {
     uint64_t last; /* largest counter at which somebody was released */
     uint32_t row_at;
-    uint32_t looked;        /* of the heap's nodes, by take_idle: it goes on behind these */
+    uint32_t looked;        /* of the heap's nodes, by take_below: it goes on behind these */
     struct rs_heap waiting; /* by counter */
 };
 
@@ -42,7 +42,7 @@ struct rfq_row {
 #define ACC_MAX ((uint64_t)1 << 62)
 
 static uint64_t rfq_layout(uint32_t classes, struct rfq *q) {
-/* nodes of the heap that a call of take_idle looks at */
+/* nodes of the heap that a call of take_below looks at */
 #define LOOKED_AT 16u
     uint64_t used = sizeof *q;
     q->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rfq_row));
@@ -152,16 +152,21 @@ static uint32_t rfq_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     return take_first(e, o, 1);
 }
 
-/* In the heap's order, some at a time: of ten thousand that wait all are looked at in some hundred calls. */
-static uint32_t rfq_take_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+/*
+ * The class that was served least, else one that was served no more than somebody who was released.  In the heap's order,
+ * some at a time: of ten thousand that wait all are looked at in some hundred calls.
+ */
+static uint32_t rfq_take_below(rs_engine_t *e, struct rs_outlet *o,
+                               bool (*is_below)(const rs_engine_t *e, struct rs_outlet *o, uint32_t class)) {
     struct rfq *q = rs_sched_state(e, o);
     uint32_t count = q->waiting.count;
-    (void)now;
+    if (!count) return RS_NIL;
+    struct rs_heap_node next = rs_heap_top(&q->waiting);
+    if (is_below(e, o, next.id)) return take_charged(e, o, next, 1);
     for (uint32_t n = count < LOOKED_AT ? count : LOOKED_AT; n--;) {
         if (q->looked >= count) q->looked = 0;
-        struct rs_heap_node next = rs_heap_nodes(&q->waiting)[q->looked++];
-        const struct rs_flow *f = rs_flow(e, o, next.id);
-        if (f->live == f->parked) return take_charged(e, o, next, 1);
+        next = rs_heap_nodes(&q->waiting)[q->looked++];
+        if (next.key <= q->last && is_below(e, o, next.id)) return take_charged(e, o, next, 1);
     }
     return RS_NIL;
 }
@@ -234,7 +239,7 @@ const struct rs_sched_ops rs_sched_rfq = {
     .backlog = rfq_backlog,
     .head = rfq_head,
     .take = rfq_take,
-    .take_idle = rfq_take_idle,
+    .take_below = rfq_take_below,
     .only = rfq_only,
     .drained = rfq_drained,
     .refund = rfq_refund,

@@ -419,31 +419,49 @@ START_TEST(bytes_counts_what_is_slow_as_what_it_brings) {
 END_TEST
 
 /*
- * A class that has nothing outstanding has one let go though others shut the gate, when the link was not used for half
- * a second; one, and not while it is used.  The other class, of which there is more waiting, has none for that.
+ * Eight long responses hold all that may be outstanding, and fill the link.  A class that comes later has its half all
+ * the same, as soon as the gate has been shut for a tenth of a second, and no more than that.
  */
-START_TEST(bytes_keeps_no_class_from_a_link_that_nobody_uses) {
-    for (int used = 0; used <= 1; used++) {
-        struct world w;
-        rs_ticket_t t[8];
-        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
-        w.settings.rate = 250000;
-        w.settings.horizon_ms = 600;
-        set(&w);
-        w.now = 1000;
-        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
-        released(&w, t, 8);
-        ck_assert_uint_eq(fill(&w), 0);
-        for (int i = 0; i < 3; i++) ask(&w, 1, 1000);
-        ck_assert_uint_eq(fill(&w), 0);
-        bring(&w, t, 8, used ? 30 : 5, 400);
-        ck_assert_uint_eq(fill(&w), 0);
-        bring(&w, t, 8, used ? 30 : 5, 150);
-        ck_assert_uint_eq(next_class(&w), used ? RS_NO_CLASS : 1);
-        ck_assert_uint_eq(fill(&w), 0);
-        sound(&w);
-        close_world(&w);
-    }
+START_TEST(bytes_gives_a_class_its_part_beside_long_responses_that_came_first) {
+    struct world w;
+    rs_ticket_t t[8];
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600; /* 150,000 bytes may be outstanding */
+    set(&w);
+    w.now = 1000;
+    for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+    released(&w, t, 8);
+    ck_assert_uint_eq(fill(&w), 0);
+    for (int i = 0; i < 12; i++) ask(&w, 1, 10000);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 8, 30, 90);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 8, 30, 10);
+    for (int i = 0; i < 8; i++) ck_assert_uint_eq(next_class(&w), 1);
+    ck_assert_uint_eq(fill(&w), 0);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Of one class that keys share: whoever has nothing outstanding has one, though others fill the link. */
+START_TEST(bytes_gives_a_client_its_part_beside_long_responses_of_another_that_came_first) {
+    struct world w;
+    rs_ticket_t t[8], late;
+    open_keyed(&w, 1);
+    w.now = 1000;
+    for (int i = 0; i < 40; i++) ask_keyed_for(&w, 1, 0, 1000000);
+    released(&w, t, 8);
+    ck_assert_uint_eq(fill(&w), 0);
+    late = ask_keyed_for(&w, 2, 0, 1000000);
+    ask_keyed_for(&w, 2, 0, 1000000);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 8, 125, 100);
+    ck_assert(next(&w) == late);
+    ck_assert_uint_eq(fill(&w), 0);
+    sound(&w);
+    close_world(&w);
 }
 END_TEST
 
@@ -1109,7 +1127,8 @@ int main(void) {
     tcase_add_test(c, check_sees_what_is_wrong_with_rests);
     tcase_add_test(c, bytes_leaves_room_for_what_is_short);
     tcase_add_test(c, bytes_counts_what_is_slow_as_what_it_brings);
-    tcase_add_test(c, bytes_keeps_no_class_from_a_link_that_nobody_uses);
+    tcase_add_test(c, bytes_gives_a_class_its_part_beside_long_responses_that_came_first);
+    tcase_add_test(c, bytes_gives_a_client_its_part_beside_long_responses_of_another_that_came_first);
     tcase_add_test(c, who_is_silent_leaves_the_link_to_others);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
