@@ -395,9 +395,7 @@ void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const st
     keys_change(e, f, r, 0 - keys_can(r));
 }
 
-bool rs_keys_is_idle(const rs_engine_t *e, uint32_t t) {
-    return !rs_key_row(e, rs_key_ticket(e, t)->row)->busy;
-}
+bool rs_keys_is_idle(const rs_engine_t *e, uint32_t t) { return !rs_key_row(e, rs_key_ticket(e, t)->row)->busy; }
 
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes) {
     uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row, root = keys_root(e, f);

@@ -10,9 +10,9 @@
  * What comes through the link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to
  * an eighth of it.  Without a rate there is nothing to multiply, and the gate is a plain window.
  *
- * Eight long responses that came first hold all of the bound, for as long as they last.  Once the gate has been shut for
- * a while (SHUT_FOR), whoever has less outstanding than its part may have more (rs_is_below_its_part), until twice as much is
- * expected as may be.  The windows of the others become smaller then (rs_allowance).
+ * Eight long responses that came first hold all of the bound for as long as they last.  So once the gate has been shut
+ * for a while (SHUT_FOR), a class that has less outstanding than its part may have more (rs_is_below_its_part), until
+ * twice as much is expected as may be.  The windows of the others become smaller then (rs_allowance).
  */
 #include "gate.h"
 

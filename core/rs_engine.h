@@ -96,7 +96,7 @@ bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t clas
 
 /*
  * Of a class that waits, at a gate that counts bytes: is what is still to come of its outstanding responses less than
- * its part, by weight, of what may be outstanding?  In a class that keys share: or has the next key nothing outstanding?
+ * its part, by weight, of what may be outstanding?  In a class that keys share: or has the next key none outstanding?
  */
 bool rs_is_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
 

@@ -153,8 +153,8 @@ static uint32_t rfq_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
 }
 
 /*
- * The class that was served least, else one that was served no more than somebody who was released.  In the heap's order,
- * some at a time: of ten thousand that wait all are looked at in some hundred calls.
+ * The class that was served least, else one that was served no more than somebody who was released: in the heap's
+ * order, some at a time, so of ten thousand that wait all are looked at in some hundred calls.
  */
 static uint32_t rfq_take_below(rs_engine_t *e, struct rs_outlet *o,
                                bool (*is_below)(const rs_engine_t *e, struct rs_outlet *o, uint32_t class)) {
