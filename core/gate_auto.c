@@ -29,11 +29,13 @@
  * both are running means over base epochs.  A probe upwards is saturated if most of its brief requests take LATE times
  * as long as usual and LATE_BY more: requests queue at the server.  Such a probe ends at once, and the gate pauses.
  * Long requests that a probe releases hold the server's workers for seconds.  So beside them:
- * - the window grows to the probe's in steps of one, each after a brief request that was released since the last step
- *   and ended on time; where none comes, at once after a window's worth of ends;
+ * - the window grows to the probe's in steps of base / STEP_OF, each after STEP_ON_TIME brief requests that were
+ *   released since the last step and ended on time, or after a window's worth of ends; where none of these is brief,
+ *   the rest at once;
  * - the probe's epoch is as long as a usual long request takes, so that lateness shows;
  * - a pair counts only if the base was nearly full and the probe had more at the server than the base allows;
- * - one pair with an elasticity above HALF is enough if nearly all brief requests of the probe were on time.
+ * - one pair with an elasticity above HALF is enough if nearly all brief requests of the probe were on time;
+ * - after a saturated probe the next one goes half way there, or, where that is less than an eighth, waits for long.
  * A kind that did not end for USUAL_OF base epochs is forgotten.
  *
  * QUICK servers.  The cost of a window that is too large is the time that requests queue at the server.  Below a mean
@@ -83,7 +85,11 @@
 #define LATE           2u
 #define LATE_BY        50000u /* microseconds: shorter waits cost clients little, and a busy machine makes them */
 #define LATE_LEAST     3u     /* brief requests */
+#define STEP_ON_TIME   6u     /* brief requests on time, for a step */
+#define STEP_OF        8u     /* part of the base that is one step, */
+#define STEP_MOST      8u     /* and slots in it at most */
 #define REST_SATURATED 32u    /* epochs, after a probe that saturated the server */
+#define REST_BELOW     4u     /* where a window between that one and the base can be tried */
 #define USUAL_OF       16u    /* base epochs of the running mean */
 #define WHOLE          65536u
 
@@ -122,9 +128,10 @@ struct automatic {
     uint32_t elastic;         /* the last clear answer: the server has idle hands here */
     uint32_t noise8;          /* running mean x 8 of how much two base epochs in a row differ, in thousandths */
     uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
-    uint32_t late, on_time;   /* brief requests that were released and ended in a probe upwards */
+    uint32_t late, on_time;   /* brief requests released and ended since the last step of a probe upwards */
     uint32_t longs;           /* at the server at the last end: a mix, even if none of them has ended yet */
     uint32_t absent[KINDS];   /* base epochs in a row in which none ended */
+    uint32_t full, full_for;  /* a window at which the server was saturated, 0: none; base epochs since */
     uint32_t pad;
     uint64_t usual[KINDS]; /* running mean of the response time in base epochs, microseconds; 0 = not known */
     struct meter meter;
@@ -153,21 +160,30 @@ static bool is_mixed(const struct automatic *a) { return a->usual[BRIEF] && (a->
 static void set_window(struct automatic *a, uint32_t window, rs_time_t now) {
     a->settle = window > a->window ? window : a->window;
     a->window = window;
+    a->late = a->on_time = 0;
     a->meter = (struct meter){ .since = now };
+}
+
+/* The next window on the way to a larger one. */
+static uint32_t step_after(const struct automatic *a, uint32_t window) {
+    uint32_t step = a->base / STEP_OF < 1 ? 1 : a->base / STEP_OF < STEP_MOST ? a->base / STEP_OF : STEP_MOST;
+    return window - a->window > step ? a->window + step : window;
 }
 
 /* `window` is the base or the probe; a mixed server's window goes to the probe in steps (step_up). */
 static void begin_epoch(struct automatic *a, enum phase phase, uint32_t window, rs_time_t now) {
     bool same = window == a->window, steps = phase == SETTLE_PROBE && window > a->window && is_mixed(a);
-    set_window(a, steps ? a->window + 1 : window, now);
+    set_window(a, steps ? step_after(a, window) : window, now);
     if (same) a->settle = 0;
     a->phase = same ? phase + 1 : phase;
-    a->late = a->on_time = 0;
 }
 
 static void begin_base(struct automatic *a, rs_time_t now) { begin_epoch(a, SETTLE_BASE, a->base, now); }
 
 static void forget_pairs(struct automatic *a) { a->by_responses = a->by_bytes = (struct tally){ 0 }; }
+
+/* An eighth of the base at least, half way to the window at which the server was saturated. */
+static bool has_room_below_full(const struct automatic *a) { return a->full >= a->base + a->base / 4 + 2; }
 
 /* The window to try next in a->way, or the base itself where there is no room.  Nobody jumps over the share cap. */
 static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s, int64_t elasticity) {
@@ -186,6 +202,7 @@ static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s,
         cap = s->window_max;
     }
     if (probe > cap) probe = cap;
+    if (a->full && probe >= a->full) probe = has_room_below_full(a) ? ((uint64_t)a->base + a->full) / 2 : a->base;
     return probe < a->base ? a->base : (uint32_t)probe;
 }
 
@@ -210,6 +227,7 @@ static void begin_test(struct automatic *a, const struct rs_settings *s, int64_t
 static void auto_gate_take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity,
                            rs_time_t now) {
     a->base = a->probe;
+    if (a->base >= a->full) a->full = 0;
     a->base_speed = speed;
     a->failed = a->rest = a->rest_next = 0;
     begin_test(a, s, elasticity, now);
@@ -279,12 +297,9 @@ static int is_elastic(const struct automatic *a, int64_t elasticity) {
 /* True if most brief requests of a probe upwards took too long: requests queue at the server. */
 static bool is_saturated(const struct automatic *a) { return a->late >= LATE_LEAST && a->late > a->on_time; }
 
-/* Returns whether it is on time. */
-static bool note_brief(struct automatic *a, rs_time_t took) {
-    bool late = took > LATE * a->usual[BRIEF] + LATE_BY;
-    if (late) a->late++;
+static void note_brief(struct automatic *a, rs_time_t took) {
+    if (took > LATE * a->usual[BRIEF] + LATE_BY) a->late++;
     else a->on_time++;
-    return !late;
 }
 
 /* True if nearly all brief requests of a probe upwards beside long ones were on time. */
@@ -293,7 +308,15 @@ static bool finds_idle_workers(const struct automatic *a) {
 }
 
 static void leave_saturated(struct automatic *a, rs_time_t now) {
-    a->elastic = 0;
+    a->elastic = a->full_for = 0;
+    a->full = a->window;
+    if (has_room_below_full(a)) {
+        auto_gate_leave(a, now);
+        a->way = UP;
+        a->failed = 0;
+        a->rest = REST_BELOW;
+        return;
+    }
     if (a->rest_next < REST_SATURATED / 2) a->rest_next = REST_SATURATED / 2; /* auto_gate_leave doubles it */
     a->failed = 1;
     auto_gate_leave(a, now);
@@ -409,12 +432,14 @@ static void end_base(struct automatic *a, const struct rs_settings *s, struct sp
     if (known && !changed) a->noise8 += (uint32_t)(responses < 0 ? -responses : responses) - a->noise8 / 8;
     if (!a->by_responses.n) {
         learn_usual(a);
+        if (++a->full_for > 2 * REST_SATURATED) a->full = 0;
         speed = speed_of(a, s); /* what a brief request counts is another part from now on */
     }
     a->base_speed = speed;
     if (a->slack && !a->by_responses.n) a->way = DOWN;
     if (changed) {
         a->way = UP;
+        a->full = 0;
         a->failed = a->rest = a->rest_next = 0;
         begin_test(a, s, 0, now);
     } else if (a->rest) {
@@ -433,13 +458,17 @@ static void learn_cap(struct rs_outlet *o, struct automatic *a) {
     else a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
 }
 
-/* A probe upwards beside long requests, whose window is not there yet. */
-static void step_up(struct automatic *a, bool brief, bool on_time, rs_time_t now) {
-    if (brief) a->meter.n[BRIEF]++;
+/* A probe upwards beside long requests, whose window is not there yet: it is not saturated, or not known to be. */
+static void step_up(struct automatic *a, rs_time_t now) {
+    uint32_t late = a->late, on_time = a->on_time;
     if (a->settle) a->settle--;
-    if (on_time) set_window(a, a->window + 1, now);
-    else if (!a->settle && a->late > a->on_time) leave_saturated(a, now);
-    else if (!a->settle) set_window(a, a->meter.n[BRIEF] ? a->window + 1 : a->probe, now);
+    if (on_time >= STEP_ON_TIME && on_time > 2 * late) {
+        set_window(a, step_after(a, a->probe), now);
+    } else if (!a->settle) {
+        set_window(a, on_time + late ? step_after(a, a->probe) : a->probe, now);
+        a->late = late; /* these few are all there are */
+        a->on_time = on_time;
+    }
 }
 
 static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now,
@@ -448,9 +477,9 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
     struct meter *m = &a->meter;
     enum kind kind = r->began_brief ? BRIEF : LONG;
     a->longs = o->longs;
-    bool known = kind == BRIEF && !r->was_parked && r->released >= m->since && is_mixed(a), on_time = false;
+    bool known = kind == BRIEF && !r->was_parked && r->released >= m->since && is_mixed(a);
     if (a->phase >= SETTLE_PROBE && a->way == UP && known) {
-        on_time = note_brief(a, now - r->released);
+        note_brief(a, now - r->released);
         if (is_saturated(a)) {
             leave_saturated(a, now);
             tell_window(o, a);
@@ -458,7 +487,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
         }
     }
     if (a->phase == SETTLE_PROBE && a->window < a->probe && a->window > a->base) {
-        step_up(a, known, on_time, now);
+        step_up(a, now);
         tell_window(o, a);
         return;
     }
