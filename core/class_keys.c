@@ -206,6 +206,21 @@ static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
 
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f) { keys_set_best(e, f); }
 
+/* The walk is that of keys_open. */
+bool rs_keys_select_idle(const rs_engine_t *e, struct rs_flow *f, bool only_look) {
+    uint32_t top = rs_key_row(e, keys_root(e, f))->head, found = RS_NIL, looks = LOOKS;
+    for (uint32_t i = top; i != RS_NIL && looks--; i = rs_pairing_walk(e, top, i, keys_links)) {
+        if (rs_key_row(e, i)->busy || keys_has_its_part(e, f, i)) continue;
+        if (found == RS_NIL || keys_above(e, i, found)) found = i;
+    }
+    if (found == RS_NIL) return false;
+    if (!only_look) {
+        f->best = keys_ticket_of(e, f, found);
+        f->barred = 0;
+    }
+    return true;
+}
+
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 void rs_keys_push(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
@@ -394,8 +409,6 @@ void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struc
 void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
     keys_change(e, f, r, 0 - keys_can(r));
 }
-
-bool rs_keys_is_idle(const rs_engine_t *e, uint32_t t) { return !rs_key_row(e, rs_key_ticket(e, t)->row)->busy; }
 
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes) {
     uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row, root = keys_root(e, f);

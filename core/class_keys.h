@@ -142,8 +142,11 @@ void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const st
  */
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
-/* None of the tickets of t's key is released; where the gate counts bytes. */
-bool rs_keys_is_idle(const rs_engine_t *e, uint32_t t);
+/*
+ * Sets f->best to a ticket of the next key with nothing outstanding, where the gate counts bytes; false: none is found
+ * near the top.  Whoever does not release it calls rs_keys_reselect.
+ */
+bool rs_keys_select_idle(const rs_engine_t *e, struct rs_flow *f, bool only_look);
 
 /* A released ticket was parked and occupies its backend, or a parked one does so no more; sets nothing else. */
 void rs_keys_occupy(const rs_engine_t *e, struct rs_flow *f, uint32_t t);

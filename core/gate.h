@@ -22,7 +22,7 @@
  *     limit     the present window, 0 if the gate has none
  *
  *     spare     called when `may` has said no: yet one may go of a class that has less outstanding than its part
- *               (rs_is_below_its_part), if the discipline knows of such a class (NULL: none)
+ *               (rs_below_its_part), if the discipline knows of such a class (NULL: none)
  * A gate that sets outlet->cap_wanted finds outlet->share_cap answered at its next hook.
  */
 #ifndef FAIRGATE_GATE_H

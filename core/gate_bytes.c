@@ -11,8 +11,9 @@
  * an eighth of it.  Without a rate there is nothing to multiply, and the gate is a plain window.
  *
  * Eight long responses that came first hold all of the bound for as long as they last.  So once the gate has been shut
- * for a while (SHUT_FOR), a class that has less outstanding than its part may have more (rs_is_below_its_part), until
- * twice as much is expected as may be.  The windows of the others become smaller then (rs_allowance).
+ * for a while (SHUT_FOR), a class that has less outstanding than its part may have more (rs_below_its_part), until
+ * twice as much is expected as may be; one with nothing outstanding, until four times as much is.  The windows of the
+ * others become smaller then (rs_allowance).
  */
 #include "gate.h"
 
@@ -22,13 +23,13 @@
 /* microseconds for which the gate has been shut: not between two responses, nor while somebody pauses */
 #define SHUT_FOR 100000u
 /* times what may be outstanding can be expected of all, then */
-#define SPARE    2
+#define SPARE    4
 
-/* rate: of bytes of no ticket.  shut: since then it has been; 0 = it is open. */
+/* rate: of bytes of no ticket.  shut: since then it has been, 0 = it is open; asked: `may`, last. */
 struct aside {
     rs_time_t since;
     uint64_t bytes, rate;
-    rs_time_t shut;
+    rs_time_t shut, asked;
 };
 
 static struct aside *bytes_gate_state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
@@ -78,11 +79,12 @@ static uint64_t slice(const struct rs_settings *s) {
 }
 
 static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)again;
     struct aside *a = bytes_gate_state(o);
     bool open = s->rate && o->expected < bound(o, s, now);
     if (open) a->shut = 0;
-    else if (!a->shut) a->shut = now;
+    else if (!a->shut || now - a->asked >= SHUT_FOR) a->shut = now; /* nobody has asked since: it may have been open */
+    a->asked = now;
+    if (!open && s->rate && a->shut + SHUT_FOR > now && a->shut + SHUT_FOR < *again) *again = a->shut + SHUT_FOR;
     return open;
 }
 

@@ -34,6 +34,8 @@
 
 /* Of one that lasts more than that part of what may be outstanding is to come: at 600 ms of the link 150 ms of it. */
 #define LASTS 4
+/* Of what may be outstanding so much is expected of all; beyond it only classes with nothing outstanding are below. */
+#define TIMES 2
 
 /* Of `bound`, for a class that has responses outstanding; `all`: as if all could use their parts. */
 static uint64_t class_part(const rs_engine_t *e, const struct rs_class_row *row, uint64_t bound, bool all) {
@@ -81,16 +83,33 @@ bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t clas
     return bound != RS_UNLIMITED && least && row->outstanding >= class_part(e, row, bound, false) / least;
 }
 
-bool rs_is_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
+/* Less than half of its part came for it: in the horizon that is over and in the one that is not. */
+static bool is_starved(const rs_engine_t *e, const struct rs_class_row *row, uint64_t part) {
+    uint64_t horizon = e->settings.horizon_ms, took = (uint32_t)(e->now / 1000) - row->lately_ms, bytes = row->lately;
+    if (took < horizon) {
+        bytes += row->before;
+        took += horizon;
+    }
+    return (unsigned __int128)bytes * horizon * 2 < (unsigned __int128)part * took;
+}
+
+enum rs_below rs_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
     const struct rs_class_row *row = rs_class_row(e, class);
-    const struct rs_flow *f = rs_flow(e, o, class);
+    struct rs_flow *f = rs_flow(e, o, class);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
-    uint64_t weights = e->weight_busy + (row->outstanding ? 0 : row->settings.weight), bound;
-    if (f->live == f->parked) return true;
-    if (!gate->bound || !weights) return false;
+    uint64_t weights = e->weight_busy + (row->outstanding ? 0 : row->settings.weight), bound, part, has;
+    bool idle = f->live == f->parked;
+    if (!gate->bound || !weights) return RS_NOT_BELOW;
     bound = gate->bound(o, &o->settings, e->now);
-    if (rs_expected(row) < (uint64_t)((unsigned __int128)bound * row->settings.weight / weights)) return true;
-    return f->within && rs_keys_is_idle(e, f->best);
+    part = (uint64_t)((unsigned __int128)bound * row->settings.weight / weights);
+    if (!part) part = 1;
+    if (!idle && o->expected / TIMES >= bound) return RS_NOT_BELOW;
+    if (f->within && o->expected < bound + bound / 2 && rs_keys_select_idle(e, f, true)) return RS_STARVED;
+    if (rs_has_its_windows(e, o, class)) return RS_NOT_BELOW;
+    has = e->slice < UINT32_MAX ? row->outstanding * e->slice : UINT64_MAX;
+    if (rs_expected(row) < has) has = rs_expected(row);
+    if (has >= part) return RS_NOT_BELOW;
+    return is_starved(e, row, part) ? RS_STARVED : RS_BELOW;
 }
 
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {

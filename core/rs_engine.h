@@ -95,10 +95,11 @@ uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row);
 bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
 
 /*
- * Of a class that waits, at a gate that counts bytes: is what is still to come of its outstanding responses less than
- * its part, by weight, of what may be outstanding?  In a class that keys share: or has the next key none outstanding?
+ * Of a class that waits, at a gate that counts bytes (sched.h): below if what is still to come of its outstanding
+ * responses is less than its part, by weight, of what may be outstanding; starved if less than half of its part came
+ * lately, too, or if its next request is that of a key with nothing outstanding.
  */
-bool rs_is_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
+enum rs_below rs_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
 
 /* Everything but tickets and settings made anew (rs_rebuild.c). */
 void rs_make_anew(rs_engine_t *e, rs_time_t now);

@@ -531,9 +531,12 @@ static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *
 static APART uint32_t take_of_those_below(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
-    return gate->spare && ops->take_below && gate->spare(o, &o->settings, now)
-               ? ops->take_below(e, o, rs_is_below_its_part)
-               : RS_NIL;
+    uint32_t class = gate->spare && ops->find_below && gate->spare(o, &o->settings, now)
+                         ? ops->find_below(e, o, rs_below_its_part)
+                         : RS_NIL;
+    if (class == RS_NIL) return RS_NIL;
+    if (rs_flow(e, o, class)->within) rs_keys_select_idle(e, rs_flow(e, o, class), false);
+    return ops->take_of(e, o, class);
 }
 
 /* Nobody else waits, and the only class that does would take from those who are on their way. */

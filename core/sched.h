@@ -22,8 +22,9 @@
  *     charge        bytes (<= RS_BYTES_MAX) that came, for a discipline that charges on receipt; NULL for others
  *     refund        bytes given back, never more than were taken, or flow->owed has become less, for a discipline that
  *                   charges at release; NULL for others
- *     take_below    the same of a class of which is_below is true, as far as there is one that it finds at once (NULL:
- *                   never)
+ *     find_below    a class that waits and is below its part, as far as there is one that it finds at once, else RS_NIL
+ *                   (NULL: never).  One that is starved comes before others
+ *     take_of       take, of that class
  *     only          the class that waits when no other does, else RS_NIL (NULL: nobody knows)
  *     idle          nothing waits and nothing is outstanding (NULL: nothing to forget)
  *
@@ -36,6 +37,10 @@
 #define FAIRGATE_SCHED_H
 
 #include "base_block.h"
+
+/* How much a class has outstanding, and receives, compared with its part. */
+enum rs_below { RS_NOT_BELOW, RS_BELOW, RS_STARVED };
+typedef enum rs_below rs_below_t(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
 
 struct rs_sched_ops {
     const char *name;
@@ -51,8 +56,8 @@ struct rs_sched_ops {
     void        (*drained)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*refund)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
-    uint32_t    (*take_below)(rs_engine_t *e, struct rs_outlet *o,
-                              bool (*is_below)(const rs_engine_t *e, struct rs_outlet *o, uint32_t class));
+    uint32_t    (*find_below)(rs_engine_t *e, struct rs_outlet *o, rs_below_t *below);
+    uint32_t    (*take_of)(rs_engine_t *e, struct rs_outlet *o, uint32_t class);
     uint32_t    (*only)(const rs_engine_t *e, const struct rs_outlet *o);
     void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     bool        reserves;           /* it passes over a flow whose best is shut out (rs_reserve.h) */

@@ -30,7 +30,7 @@
 struct rfq {
     uint64_t last; /* largest counter at which somebody was released */
     uint32_t row_at;
-    uint32_t looked;        /* of the heap's nodes, by take_below: it goes on behind these */
+    uint32_t looked;        /* of the heap's nodes, by find_below: it goes on behind these */
     struct rs_heap waiting; /* by counter */
 };
 
@@ -42,7 +42,7 @@ struct rfq_row {
 #define ACC_MAX ((uint64_t)1 << 62)
 
 static uint64_t rfq_layout(uint32_t classes, struct rfq *q) {
-/* nodes of the heap that a call of take_below looks at */
+/* nodes of the heap that a call of find_below looks at */
 #define LOOKED_AT 16u
     uint64_t used = sizeof *q;
     q->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rfq_row));
@@ -152,23 +152,36 @@ static uint32_t rfq_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     return take_first(e, o, 1);
 }
 
+/* What it was charged, and owes. */
+static uint64_t served(const rs_engine_t *e, const struct rs_outlet *o, struct rs_heap_node n) {
+    const struct rs_flow *f = rs_flow(e, o, n.id);
+    return n.key + (f->owed << RS_FINE) / f->weight;
+}
+
 /*
- * The class that was served least, else one that was served no more than somebody who was released: in the heap's
- * order, some at a time, so of ten thousand that wait all are looked at in some hundred calls.
+ * Of those that are starved the class that was served least, debts included; else the class that goes next, if it is
+ * below.  Of more than LOOKED_AT some at a time: all of ten thousand in some hundred calls.
  */
-static uint32_t rfq_take_below(rs_engine_t *e, struct rs_outlet *o,
-                               bool (*is_below)(const rs_engine_t *e, struct rs_outlet *o, uint32_t class)) {
+static uint32_t rfq_find_below(rs_engine_t *e, struct rs_outlet *o, rs_below_t *below) {
     struct rfq *q = rs_sched_state(e, o);
-    uint32_t count = q->waiting.count;
-    if (!count) return RS_NIL;
-    struct rs_heap_node next = rs_heap_top(&q->waiting);
-    if (is_below(e, o, next.id)) return take_charged(e, o, next, 1);
+    const struct rs_heap_node *nodes = rs_heap_nodes(&q->waiting);
+    uint32_t count = q->waiting.count, best = RS_NIL;
+    uint64_t least = UINT64_MAX;
     for (uint32_t n = count < LOOKED_AT ? count : LOOKED_AT; n--;) {
-        if (q->looked >= count) q->looked = 0;
-        next = rs_heap_nodes(&q->waiting)[q->looked++];
-        if (next.key <= q->last && is_below(e, o, next.id)) return take_charged(e, o, next, 1);
+        uint32_t at = q->looked < count ? q->looked : 0;
+        uint64_t has = served(e, o, nodes[at]);
+        q->looked = at + 1;
+        if (has >= least || below(e, o, nodes[at].id) != RS_STARVED) continue;
+        least = has;
+        best = nodes[at].id;
     }
-    return RS_NIL;
+    if (best == RS_NIL && count && below(e, o, nodes[0].id) != RS_NOT_BELOW) best = nodes[0].id;
+    return best;
+}
+
+static uint32_t rfq_take_of(rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
+    struct rfq *q = rs_sched_state(e, o);
+    return take_charged(e, o, rs_heap_nodes(&q->waiting)[rs_heap_places(&q->waiting)[class]], 1);
 }
 
 static uint32_t rfq_only(const rs_engine_t *e, const struct rs_outlet *o) {
@@ -239,7 +252,8 @@ const struct rs_sched_ops rs_sched_rfq = {
     .backlog = rfq_backlog,
     .head = rfq_head,
     .take = rfq_take,
-    .take_below = rfq_take_below,
+    .find_below = rfq_find_below,
+    .take_of = rfq_take_of,
     .only = rfq_only,
     .drained = rfq_drained,
     .refund = rfq_refund,

@@ -420,7 +420,8 @@ END_TEST
 
 /*
  * Eight long responses hold all that may be outstanding, and fill the link.  A class that comes later has its half all
- * the same, as soon as the gate has been shut for a tenth of a second, and no more than that.
+ * the same, as soon as the gate has been shut for a tenth of a second: as many as it has least windows, which are three
+ * segments in 150 ms.
  */
 START_TEST(bytes_gives_a_class_its_part_beside_long_responses_that_came_first) {
     struct world w;
@@ -438,7 +439,7 @@ START_TEST(bytes_gives_a_class_its_part_beside_long_responses_that_came_first) {
     bring(&w, t, 8, 30, 90);
     ck_assert_uint_eq(fill(&w), 0);
     bring(&w, t, 8, 30, 10);
-    for (int i = 0; i < 8; i++) ck_assert_uint_eq(next_class(&w), 1);
+    for (int i = 0; i < 4; i++) ck_assert_uint_eq(next_class(&w), 1);
     ck_assert_uint_eq(fill(&w), 0);
     sound(&w);
     close_world(&w);
@@ -457,8 +458,57 @@ START_TEST(bytes_gives_a_client_its_part_beside_long_responses_of_another_that_c
     late = ask_keyed_for(&w, 2, 0, 1000000);
     ask_keyed_for(&w, 2, 0, 1000000);
     ck_assert_uint_eq(fill(&w), 0);
-    bring(&w, t, 8, 125, 100);
+    bring(&w, t, 8, 125, 50);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 8, 125, 50);
     ck_assert(next(&w) == late);
+    ck_assert_uint_eq(fill(&w), 0);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* A client who listens to a stream asks for a page, and is next: clients who come later do not wait for him. */
+START_TEST(bytes_gives_a_client_its_part_behind_one_that_has_something_outstanding) {
+    struct world w;
+    rs_ticket_t t[9], late;
+    open_keyed(&w, 1);
+    w.now = 1000;
+    t[8] = ask_keyed_for(&w, 2, 0, 1000000);
+    ck_assert(next(&w) == t[8]);
+    for (int i = 0; i < 40; i++) ask_keyed_for(&w, 1, 0, 1000000);
+    released(&w, t, 7);
+    ck_assert_uint_eq(fill(&w), 0);
+    ask_keyed_for(&w, 2, 0, 1000);
+    late = ask_keyed_for(&w, 3, 0, 1000);
+    bring(&w, t, 7, 125, 50);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 7, 125, 50);
+    ck_assert(next(&w) == late);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Of what is to come of a class's own long response no more counts than of those of others. */
+START_TEST(bytes_gives_a_class_its_part_beside_a_long_response_of_its_own) {
+    struct world w;
+    rs_ticket_t t[8];
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600;
+    set(&w);
+    w.now = 1000;
+    t[0] = ask(&w, 1, 20000000);
+    ck_assert(next(&w) == t[0]);
+    for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+    released(&w, t + 1, 7);
+    ck_assert_uint_eq(fill(&w), 0);
+    ask(&w, 1, 10000);
+    bring(&w, t, 8, 30, 50);
+    ck_assert_uint_eq(fill(&w), 0);
+    bring(&w, t, 8, 30, 50);
+    ck_assert_uint_eq(next_class(&w), 1);
     ck_assert_uint_eq(fill(&w), 0);
     sound(&w);
     close_world(&w);
@@ -1060,8 +1110,8 @@ static void auto_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time
 }
 
 /* A larger window at once would let long requests hold every worker for seconds. */
-START_TEST(auto_grows_by_one_beside_long_requests_while_brief_ones_are_on_time) {
-    enum { BASE = 16, MS = 1000 };
+START_TEST(auto_grows_in_steps_beside_long_requests_while_brief_ones_are_on_time) {
+    enum { BASE = 16, STEP = BASE / 8, MS = 1000 };
     struct rs_outlet o = { .magic = RS_OUTLET_MAGIC };
     struct rs_settings s;
     rs_time_t now = 100000 * MS;
@@ -1071,19 +1121,20 @@ START_TEST(auto_grows_by_one_beside_long_requests_while_brief_ones_are_on_time) 
     s.await_us = 50 * MS;
     rs_gate_auto.init(&o, &s, now, 0);
     for (ends = 0; ends < 100 && o.open_below == BASE; ends++) auto_ended(&o, &s, &now, true, 100 * MS);
-    ck_assert_uint_eq(o.open_below, BASE + 1);
+    ck_assert_uint_eq(o.open_below, BASE + STEP);
     ck_assert_uint_eq(o.open_base, BASE);
-    /* One that was released before says nothing. */
-    auto_ended(&o, &s, &now, true, 100 * MS);
-    ck_assert_uint_eq(o.open_below, BASE + 1);
-    auto_ended(&o, &s, &now, true, 15 * MS);
-    ck_assert_uint_eq(o.open_below, BASE + 2);
-    /* Late ones are counted from the first step on. */
+    /* Those that were released before say nothing. */
+    for (ends = 0; ends < 9; ends++) auto_ended(&o, &s, &now, true, 100 * MS);
+    ck_assert_uint_eq(o.open_below, BASE + STEP);
+    for (ends = 0; ends < 100 && o.open_below == BASE + STEP; ends++) auto_ended(&o, &s, &now, true, 50 * MS);
+    ck_assert_int_eq(ends, 6);
+    ck_assert_uint_eq(o.open_below, BASE + 2 * STEP);
+    /* The server is saturated. */
     now += 1000 * MS;
-    for (ends = 0; ends < 100 && o.open_below == BASE + 2; ends++) auto_ended(&o, &s, &now, true, 900 * MS);
+    for (ends = 0; ends < 100 && o.open_below == BASE + 2 * STEP; ends++) auto_ended(&o, &s, &now, true, 900 * MS);
     ck_assert_int_eq(ends, 3);
     ck_assert_uint_eq(o.open_below, BASE);
-    /* Not again for long. */
+    /* There is no room for a smaller test: not again for long. */
     for (ends = 0; ends < 1000; ends++) {
         auto_ended(&o, &s, &now, true, 100 * MS);
         ck_assert_uint_eq(o.open_below, BASE);
@@ -1103,9 +1154,9 @@ START_TEST(auto_does_not_wait_for_brief_requests_that_no_longer_come) {
     s.await_us = 50 * MS;
     rs_gate_auto.init(&o, &s, now, 0);
     for (ends = 0; ends < 100 && o.open_below == BASE; ends++) auto_ended(&o, &s, &now, true, 100 * MS);
-    ck_assert_uint_eq(o.open_below, BASE + 1);
-    for (ends = 0; ends < 100 && o.open_below == BASE + 1; ends++) auto_ended(&o, &s, &now, false, 4000 * MS);
-    ck_assert_int_eq(ends, BASE + 1);
+    ck_assert_uint_eq(o.open_below, BASE + 2);
+    for (ends = 0; ends < 100 && o.open_below == BASE + 2; ends++) auto_ended(&o, &s, &now, false, 4000 * MS);
+    ck_assert_int_eq(ends, BASE + 2);
     ck_assert_uint_eq(o.open_below, BASE * 7 / 5 + 1);
 }
 END_TEST
@@ -1129,6 +1180,8 @@ int main(void) {
     tcase_add_test(c, bytes_counts_what_is_slow_as_what_it_brings);
     tcase_add_test(c, bytes_gives_a_class_its_part_beside_long_responses_that_came_first);
     tcase_add_test(c, bytes_gives_a_client_its_part_beside_long_responses_of_another_that_came_first);
+    tcase_add_test(c, bytes_gives_a_client_its_part_behind_one_that_has_something_outstanding);
+    tcase_add_test(c, bytes_gives_a_class_its_part_beside_a_long_response_of_its_own);
     tcase_add_test(c, who_is_silent_leaves_the_link_to_others);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
@@ -1139,7 +1192,7 @@ int main(void) {
     tcase_add_test(c, wrc_waits_for_a_full_window);
     tcase_add_loop_test(c, auto_finds_the_window, 0, 3);
     tcase_add_test(c, auto_without_a_backlog_stays);
-    tcase_add_test(c, auto_grows_by_one_beside_long_requests_while_brief_ones_are_on_time);
+    tcase_add_test(c, auto_grows_in_steps_beside_long_requests_while_brief_ones_are_on_time);
     tcase_add_test(c, auto_does_not_wait_for_brief_requests_that_no_longer_come);
     tcase_add_loop_test(c, auto_goes_step_by_step, 0, sizeof walks / sizeof *walks);
     suite_add_tcase(s, c);
