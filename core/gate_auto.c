@@ -33,7 +33,7 @@
  *   released since the last step and ended on time, or after a window's worth of ends; where none of these is brief,
  *   the rest at once;
  * - the probe's epoch is as long as a usual long request takes, so that lateness shows;
- * - a pair counts only if the base was nearly full and the probe had more at the server than the base allows;
+ * - a pair counts only if both windows were full on average, but for an eighth;
  * - one pair with an elasticity above HALF is enough if nearly all brief requests of the probe were on time;
  * - after a saturated probe the next one goes half way there, or, where that is less than an eighth, waits for long.
  * A kind that did not end for USUAL_OF base epochs is forgotten.
@@ -323,12 +323,12 @@ static void leave_saturated(struct automatic *a, rs_time_t now) {
 }
 
 /*
- * Beside brief requests the reserve may keep long ones out of a part of the window.  Then more of them in a probe say
- * nothing about a window that is larger than the base.
+ * Beside brief requests the reserve may keep long ones out of a part of the window.  A probe that is not full says
+ * nothing about its window, and one that is beside a base that was not says too much.
  */
 static bool tells_of_larger(const struct automatic *a, struct speed probe) {
     if (!is_mixed(a)) return true;
-    return a->base_speed.present16 >= 12 * (uint64_t)a->base && probe.present16 >= 16 * (uint64_t)a->base;
+    return a->base_speed.present16 >= 14 * (uint64_t)a->base && probe.present16 >= 14 * (uint64_t)a->probe;
 }
 
 static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
