@@ -408,6 +408,7 @@ static void learn_usual(struct automatic *a) {
         if (a->absent[k] > USUAL_OF) a->usual[k] = a->absent[k] = 0;
         if (!a->meter.n[k]) continue;
         uint64_t mean = a->meter.time[k] / a->meter.n[k] + 1;
+        if (a->usual[k] && mean > 2 * a->usual[k]) mean = 2 * a->usual[k]; /* a while in which requests queue */
         a->usual[k] = a->usual[k] ? a->usual[k] - a->usual[k] / USUAL_OF + mean / USUAL_OF : mean;
     }
 }
