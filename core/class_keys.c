@@ -206,19 +206,23 @@ static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
 
 void rs_keys_reselect(const rs_engine_t *e, struct rs_flow *f) { keys_set_best(e, f); }
 
-/* The walk is that of keys_open. */
-bool rs_keys_select_idle(const rs_engine_t *e, struct rs_flow *f, bool only_look) {
+/* The next key without released tickets, or RS_NIL.  The walk is that of keys_open. */
+static uint32_t keys_idle(const rs_engine_t *e, const struct rs_flow *f) {
     uint32_t top = rs_key_row(e, keys_root(e, f))->head, found = RS_NIL, looks = LOOKS;
     for (uint32_t i = top; i != RS_NIL && looks--; i = rs_pairing_walk(e, top, i, keys_links)) {
         if (rs_key_row(e, i)->busy || keys_has_its_part(e, f, i)) continue;
         if (found == RS_NIL || keys_above(e, i, found)) found = i;
     }
-    if (found == RS_NIL) return false;
-    if (!only_look) {
-        f->best = keys_ticket_of(e, f, found);
-        f->barred = 0;
-    }
-    return true;
+    return found;
+}
+
+bool rs_keys_has_idle(const rs_engine_t *e, const struct rs_flow *f) { return keys_idle(e, f) != RS_NIL; }
+
+void rs_keys_prefer_idle(const rs_engine_t *e, struct rs_flow *f) {
+    uint32_t idle = keys_idle(e, f);
+    if (idle == RS_NIL) return;
+    f->best = keys_ticket_of(e, f, idle);
+    f->barred = 0;
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */

@@ -143,10 +143,11 @@ void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const st
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
 /*
- * Sets f->best to a ticket of the next key with nothing outstanding, where the gate counts bytes; false: none is found
- * near the top.  Whoever does not release it calls rs_keys_reselect.
+ * Where the gate counts bytes: does a key near the top of the heap have a queued ticket and no released one?
+ * rs_keys_prefer_idle makes the next such ticket f->best; the caller releases it.
  */
-bool rs_keys_select_idle(const rs_engine_t *e, struct rs_flow *f, bool only_look);
+bool rs_keys_has_idle(const rs_engine_t *e, const struct rs_flow *f);
+void rs_keys_prefer_idle(const rs_engine_t *e, struct rs_flow *f);
 
 /* A released ticket was parked and occupies its backend, or a parked one does so no more; sets nothing else. */
 void rs_keys_occupy(const rs_engine_t *e, struct rs_flow *f, uint32_t t);

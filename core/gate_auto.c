@@ -132,8 +132,7 @@ struct automatic {
     uint32_t longs;           /* at the server at the last end: a mix, even if none of them has ended yet */
     uint32_t absent[KINDS];   /* base epochs in a row in which none ended */
     uint32_t full, full_for;  /* a window at which the server was saturated, 0: none; base epochs since */
-    uint32_t pad;
-    uint64_t usual[KINDS]; /* running mean of the response time in base epochs, microseconds; 0 = not known */
+    uint64_t usual[KINDS];    /* running mean of the response time in base epochs, microseconds; 0 = not known */
     struct meter meter;
     struct speed base_speed;
     struct tally by_responses, by_bytes;

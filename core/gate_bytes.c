@@ -20,7 +20,7 @@
 #define SLICES   8
 /* microseconds over which bytes are counted; the rate of those of no ticket is a mean over about four of them */
 #define INTERVAL 500000u
-/* microseconds for which the gate has been shut: not between two responses, nor while somebody pauses */
+/* microseconds for which the gate has been shut: longer than between two responses */
 #define SHUT_FOR 100000u
 /* times what may be outstanding can be expected of all, then */
 #define SPARE    4
@@ -82,7 +82,7 @@ static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_t
     struct aside *a = bytes_gate_state(o);
     bool open = s->rate && o->expected < bound(o, s, now);
     if (open) a->shut = 0;
-    else if (!a->shut || now - a->asked >= SHUT_FOR) a->shut = now; /* nobody has asked since: it may have been open */
+    else if (!a->shut || now - a->asked >= SHUT_FOR) a->shut = now; /* not asked for so long: it may have been open */
     a->asked = now;
     if (!open && s->rate && a->shut + SHUT_FOR > now && a->shut + SHUT_FOR < *again) *again = a->shut + SHUT_FOR;
     return open;

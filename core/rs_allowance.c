@@ -95,7 +95,7 @@ static bool is_starved(const rs_engine_t *e, const struct rs_class_row *row, uin
 
 enum rs_below rs_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
     const struct rs_class_row *row = rs_class_row(e, class);
-    struct rs_flow *f = rs_flow(e, o, class);
+    const struct rs_flow *f = rs_flow(e, o, class);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
     uint64_t weights = e->weight_busy + (row->outstanding ? 0 : row->settings.weight), bound, part, has;
     bool idle = f->live == f->parked;
@@ -104,7 +104,7 @@ enum rs_below rs_below_its_part(const rs_engine_t *e, struct rs_outlet *o, uint3
     part = (uint64_t)((unsigned __int128)bound * row->settings.weight / weights);
     if (!part) part = 1;
     if (!idle && o->expected / TIMES >= bound) return RS_NOT_BELOW;
-    if (f->within && o->expected < bound + bound / 2 && rs_keys_select_idle(e, f, true)) return RS_STARVED;
+    if (f->within && o->expected < bound + bound / 2 && rs_keys_has_idle(e, f)) return RS_STARVED;
     if (rs_has_its_windows(e, o, class)) return RS_NOT_BELOW;
     has = e->slice < UINT32_MAX ? row->outstanding * e->slice : UINT64_MAX;
     if (rs_expected(row) < has) has = rs_expected(row);

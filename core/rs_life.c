@@ -535,7 +535,7 @@ static APART uint32_t take_of_those_below(rs_engine_t *e, struct rs_outlet *o, r
                          ? ops->find_below(e, o, rs_below_its_part)
                          : RS_NIL;
     if (class == RS_NIL) return RS_NIL;
-    if (rs_flow(e, o, class)->within) rs_keys_select_idle(e, rs_flow(e, o, class), false);
+    if (rs_flow(e, o, class)->within) rs_keys_prefer_idle(e, rs_flow(e, o, class));
     return ops->take_of(e, o, class);
 }
 

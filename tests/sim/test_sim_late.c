@@ -33,9 +33,23 @@ static uint64_t fit(void *arg, double rtt, uint64_t allowance) {
     return squid_window(arg, 0, SQUID_STRANGER, (uint32_t)(rtt * 1e6), allowance);
 }
 
+/* Squid's settings for a link of so many bytes a second, and that link with its queue. */
+static void open_link(struct sim_setup *setup, double rate, double queue) {
+    static struct rs_link known;
+    squid_link(&known, rate);
+    squid_settings(&setup->settings, rate);
+    setup->server = sim_link_new(&(struct sim_link){ .rate = PAYLOAD * rate,
+                                                     .rtt_from = 0.02,
+                                                     .rtt_to = 0.2,
+                                                     .trips = 2,
+                                                     .queue = queue,
+                                                     .fit = fit,
+                                                     .arg = &known,
+                                                     .seed = setup->seed + 1000 });
+}
+
 /* People's pages from BEGIN to BEGIN + 95 s beside so many downloads of 20 MB; returns how many, and their p95. */
 static uint32_t run_late(uint32_t downloads, uint64_t seed, double *p95) {
-    static struct rs_link known;
     static struct pages pages;
     struct sim_class classes[] = {
         { .weight = 4, .clients = PEOPLE, .think = 3, .size = SIM_FIXED, .bytes = PAGE, .estimate = SIM_MEAN },
@@ -50,16 +64,7 @@ static uint32_t run_late(uint32_t downloads, uint64_t seed, double *p95) {
     pages.n = 0;
     setup.ended = ended;
     setup.arg = &pages;
-    squid_link(&known, LINK);
-    squid_settings(&setup.settings, LINK);
-    setup.server = sim_link_new(&(struct sim_link){ .rate = PAYLOAD * LINK,
-                                                    .rtt_from = 0.02,
-                                                    .rtt_to = 0.2,
-                                                    .trips = 2,
-                                                    .queue = 200000,
-                                                    .fit = fit,
-                                                    .arg = &known,
-                                                    .seed = seed + 1000 });
+    open_link(&setup, LINK, 200000);
     struct sim_result r = sim_run(&setup);
     sim_result_free(&r);
     sim_server_free(&setup.server);
@@ -84,9 +89,9 @@ START_TEST(people_have_their_pages_beside_downloads_that_began_before) {
 END_TEST
 
 /*
- * A search over random schedules on links of 1 to 100 Mbit/s: two to five classes of weights 1 to 8, pages of 1 kB to
- * 1 GB, pauses, late arrivals and early departures, clients who give up, classes that clients share or that go shortest
- * first.  SCHEDULES says how many are tried (30).
+ * A search over random schedules: links of 1 to 100 Mbit/s, two to five classes of weights 1 to 8, pages of 1 kB to
+ * 1 GB, think times.  Classes come late or leave early, their clients abort, some have keys or go shortest first.
+ * SCHEDULES is the number of schedules (30), SCHEDULE the first seed (1).
  *
  * RULE 1.  A class with requests that wait, none outstanding, and no more than its due so far has one released within a
  * second.
@@ -213,7 +218,6 @@ static void look(struct sim *sim, void *arg) {
 }
 
 static void run_schedule(const struct schedule *s, uint64_t seed, struct seen *seen) {
-    static struct rs_link known;
     struct sim_setup setup = { .classes = s->class,
                                .nclasses = s->n,
                                .seed = seed,
@@ -226,16 +230,7 @@ static void run_schedule(const struct schedule *s, uint64_t seed, struct seen *s
     memset(seen, 0, sizeof *seen);
     seen->s = s;
     seen->least = 9;
-    squid_link(&known, s->rate);
-    squid_settings(&setup.settings, s->rate);
-    setup.server = sim_link_new(&(struct sim_link){ .rate = PAYLOAD * s->rate,
-                                                    .rtt_from = 0.02,
-                                                    .rtt_to = 0.2,
-                                                    .trips = 2,
-                                                    .queue = s->rate,
-                                                    .fit = fit,
-                                                    .arg = &known,
-                                                    .seed = seed + 1000 });
+    open_link(&setup, s->rate, s->rate);
     struct sim_result r = sim_run(&setup);
     sim_result_free(&r);
     sim_server_free(&setup.server);

@@ -418,6 +418,15 @@ START_TEST(bytes_counts_what_is_slow_as_what_it_brings) {
 }
 END_TEST
 
+/* Two classes; 150,000 bytes may be outstanding. */
+static void open_two(struct world *w) {
+    open_world(w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+    w->settings.rate = 250000;
+    w->settings.horizon_ms = 600;
+    set(w);
+    w->now = 1000;
+}
+
 /*
  * Eight long responses hold all that may be outstanding, and fill the link.  A class that comes later has its half all
  * the same, as soon as the gate has been shut for a tenth of a second: as many as it has least windows, which are three
@@ -426,11 +435,7 @@ END_TEST
 START_TEST(bytes_gives_a_class_its_part_beside_long_responses_that_came_first) {
     struct world w;
     rs_ticket_t t[8];
-    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
-    w.settings.rate = 250000;
-    w.settings.horizon_ms = 600; /* 150,000 bytes may be outstanding */
-    set(&w);
-    w.now = 1000;
+    open_two(&w);
     for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
     released(&w, t, 8);
     ck_assert_uint_eq(fill(&w), 0);
@@ -446,7 +451,7 @@ START_TEST(bytes_gives_a_class_its_part_beside_long_responses_that_came_first) {
 }
 END_TEST
 
-/* Of one class that keys share: whoever has nothing outstanding has one, though others fill the link. */
+/* In a class with keys a key with nothing outstanding gets a response, though other keys fill the link. */
 START_TEST(bytes_gives_a_client_its_part_beside_long_responses_of_another_that_came_first) {
     struct world w;
     rs_ticket_t t[8], late;
@@ -468,7 +473,7 @@ START_TEST(bytes_gives_a_client_its_part_beside_long_responses_of_another_that_c
 }
 END_TEST
 
-/* A client who listens to a stream asks for a page, and is next: clients who come later do not wait for him. */
+/* A client with a stream requests a page and is next.  A client that comes later does not wait behind it. */
 START_TEST(bytes_gives_a_client_its_part_behind_one_that_has_something_outstanding) {
     struct world w;
     rs_ticket_t t[9], late;
@@ -490,15 +495,11 @@ START_TEST(bytes_gives_a_client_its_part_behind_one_that_has_something_outstandi
 }
 END_TEST
 
-/* Of what is to come of a class's own long response no more counts than of those of others. */
+/* A class's own long response counts an eighth of the bound, as every other one does. */
 START_TEST(bytes_gives_a_class_its_part_beside_a_long_response_of_its_own) {
     struct world w;
     rs_ticket_t t[8];
-    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
-    w.settings.rate = 250000;
-    w.settings.horizon_ms = 600;
-    set(&w);
-    w.now = 1000;
+    open_two(&w);
     t[0] = ask(&w, 1, 20000000);
     ck_assert(next(&w) == t[0]);
     for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
@@ -1142,7 +1143,7 @@ START_TEST(auto_grows_in_steps_beside_long_requests_while_brief_ones_are_on_time
 }
 END_TEST
 
-/* Who asks for brief pages has gone: one window's worth of ends, and the rest of the probe at once. */
+/* No brief request comes any more: after one window's worth of ends the window is the probe's. */
 START_TEST(auto_does_not_wait_for_brief_requests_that_no_longer_come) {
     enum { BASE = 16, MS = 1000 };
     struct rs_outlet o = { .magic = RS_OUTLET_MAGIC };

@@ -34,8 +34,8 @@ def downloads(n):
 @pytest.mark.parametrize("config,n", [(CLASSES, 8), (CLASSES, 16), (SHARED, 16)], ids=["8", "16", "one class"])
 def test_people_have_their_pages_beside_downloads_that_began_before(request, config, n):
     """
-    They had none, for as long as eight downloads lasted.  4 Mbit/s; ten people's pages of 30 kB, with pauses of 3 s, need less than their part.  Without the
-    downloads each has SECONDS / 3.5 of them; half of that is asked for here, as this machine may be busy: bench/fqrs measures the times.
+    Eight downloads filled the link, and the people had next to no pages until one of these ended.  At 4 Mbit/s ten people's pages of 30 kB, with pauses of 3 s,
+    need less than their share.  Without downloads each person loads SECONDS / 3.5 pages.  The test requires half of that, because the machine may be busy.
     """
     with field_lab(request, "late") as lab:
         field = Field(lab, rate="4mbit").start()
